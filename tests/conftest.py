@@ -22,6 +22,8 @@ pytest_configure = required.pytest_configure
 # Which data sets a machine has is no business of tests: those that need one install it into a place of their
 # own.
 os.environ["TIMETRIAL_DATASETS"] = str(Path(__file__).parent / "no-datasets")
+# Nor is what earlier runs have proven, of the user or of other tests: those that are about it say so.
+os.environ["TIMETRIAL_KEEP_PROOFS"] = "no"
 # What runs in the background of a shell ignores SIGINT, and programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 RUNTIME_MODULES = (

@@ -174,7 +174,7 @@ def test_dry_run_measures_nothing(call: Any, fake: FakeEngine, tmp_path: Path) -
     assert facts["visible_difference"] is None
     keys = ("network=mlp", "backend=fast,slow,other", "threads=1,2", "effort=normal")
     words = call("run", *keys, "--dry-run").stdout
-    assert "(6 proof, 36 speed, 0 learning), about" in words
+    assert "(3 proof, 36 speed, 0 learning), about" in words
     assert re.search(r"at most 20 of each case \(.* in all\), until .* known to ±1 %", words)
 
 

@@ -13,9 +13,10 @@ from launching import SHORT, make_plan, small_network, words, workload
 
 from timetrial.cases.case import Case
 from timetrial.contenders import resolve, validate_settings
-from timetrial.contenders.compile_cache import prune
+from timetrial.contenders.compile_cache import compiled_nothing, finds_compiled, prune
 from timetrial.errors import InputError
 from timetrial.launch import run_launch
+from timetrial.launch.job import make_job
 from timetrial.records.model import LaunchRecord
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted" / "adapter.py"
@@ -101,6 +102,28 @@ def test_other_work_has_a_cache_of_its_own(framework: Path) -> None:
     assert state(other) == "cold"
     seed, _ = launch(framework, "seed", seed=2)
     assert state(seed) == "warm"  # other values of the same shapes
+
+
+def test_whether_a_proof_with_other_threads_leaves_what_is_needed(framework: Path) -> None:
+    proof, _ = launch(framework, "proof", "proof", settings={"threads": "1"})
+    assert not compiled_nothing(proof)
+
+    def finds(settings: dict[str, str], *, compiles_nothing: bool = False) -> bool:
+        network = small_network(framework.parent)
+        plan = make_plan(framework.parent / "plan", str(framework), network=network, settings=settings)
+        contender = resolve(plan.case)
+        return finds_compiled(
+            plan.case, make_job(plan, contender), contender, compiles_nothing=compiles_nothing
+        )
+
+    assert finds({"threads": "1"})
+    assert finds({"threads": "1", "nice": "1"})
+    assert not finds({"threads": "2"}), "its own folder is empty"
+    assert finds({"threads": "2", "cache": "cold"}), "it wants an empty one"
+    assert finds({"threads": "2"}, compiles_nothing=True), "so would its own proof leave it"
+    assert finds({"threads": "2"}), "which was noted"
+    timed, before = launch(framework, "timed", settings={"threads": "2"})
+    assert (state(timed), before) == ("warm", 0)
 
 
 @pytest.mark.effect("cache")

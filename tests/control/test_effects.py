@@ -36,7 +36,7 @@ def test_an_algorithm_has_bits_of_its_own() -> None:
 
 @pytest.mark.effect("recompute")
 @pytest.mark.parametrize("backend", ["eigen-sse2", "onednn"])
-def test_what_is_recomputed_is_nowhere_to_be_read(backend: str) -> None:
+def test_what_is_recomputed_is_not_kept_and_shown_as_it_was(backend: str) -> None:
     nodes: list[dict[str, Any]] = [
         {"name": "first", "kind": "conv2d", "attributes": {"channels": 8, "kernel": 1}},
         {"name": "norm", "kind": "batch_norm"},
@@ -48,14 +48,18 @@ def test_what_is_recomputed_is_nowhere_to_be_read(backend: str) -> None:
     net, shown, found = Network(nodes, 8, images_and_labels((4, 12, 12))), {}, {}
     for word in ("on", "off"):
         plugin = gradients.built(backend, net, {"threads": "1", "recompute": word})
-        shown[word], found[word] = plugin.tensors("activation").keys(), gradients.all_of(plugin)
+        found[word], shown[word] = gradients.all_of(plugin), plugin.tensors("activation")
+        np.testing.assert_array_equal(gradients.all_of(plugin), found[word])
         assert plugin.read_setting("recompute").effective == word
-    assert shown["off"] - shown["on"] == {"relu"}
+        assert ("recomputed" in plugin.facts()) == (word == "on")
+    assert shown["off"].keys() == shown["on"].keys()
+    for name, values in shown["off"].items():
+        np.testing.assert_allclose(shown["on"][name], values, rtol=1e-5, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(found["on"], found["off"], rtol=1e-4, atol=1e-5)
     plugin = gradients.built(backend, net, {"threads": "1", "recompute": "on"}, task="forward")
     with pytest.raises(Unavailable, match=r"nothing is recomputed here\. It can be in a task that learns"):
         plugin.read_setting("recompute")
-    assert plugin.tensors("activation").keys() == shown["off"]
+    assert plugin.tensors("activation").keys() == shown["off"].keys()
 
 
 @pytest.mark.effect("reference.ties")
@@ -63,6 +67,18 @@ def test_equal_maxima_share_a_gradient_or_do_not() -> None:
     """Pixels that are all the same: each window of the pooling has four maxima, but at the border."""
     one, other = (gradient("reference", {"reference.ties": word}, flat=True) for word in ("first", "all"))
     assert np.abs(one - other).max() > 1e-3 * np.abs(one).max()
+
+
+@pytest.mark.effect("reference.rounding")
+def test_gradients_are_off_by_what_rounding_would_do() -> None:
+    """In proportion to it, by another part for each draw, and again by the same for the same."""
+    plain, one, other, again = (
+        gradient("reference", {"reference.rounding": word}) for word in ("0", "1", "2", "1")
+    )
+    size = np.linalg.norm(plain)
+    assert 0 < np.linalg.norm(one - plain) < 2.0**-18 * size
+    assert 0 < np.linalg.norm(other - one) < 2.0**-18 * size
+    assert np.array_equal(one, again)
 
 
 @pytest.mark.effect("null.fail_after")

@@ -16,7 +16,6 @@ from timetrial.launch import LaunchPlan, Limits, Measure, run_launch
 from timetrial.launch.decisions import learning_stages
 from timetrial.processes.answers import answers_of
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.court import FIRST_LOSSES
 from timetrial.records.model import Evaluation, LaunchRecord
 from timetrial.records.store import read_answers
 
@@ -315,33 +314,17 @@ def test_timed_losses_are_compared_with_the_proof(tmp_path: Path) -> None:
     assert "the loss of step 2 is" in (bad.reason or "")
 
 
-def test_other_losses_than_the_proofs_are_judged_by_themselves(tmp_path: Path) -> None:
-    """Kernels chosen anew may round a decision otherwise, and each of the two is right."""
-    proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof"))
-    assert proof.parity is not None
-    losses = [*proof.parity.losses[:3], *(loss * 1.001 for loss in proof.parity.losses[3:])]
-    turned = proof.parity.model_copy(update={"losses": losses})
-    good = run_launch(make_plan(tmp_path / "good", "eigen", proof=turned))
-    assert good.outcome == "ok", words(good)
-    assert good.end is not None
-    assert "workload: loss of step 4" in [one.tensor for one in good.end.comparisons]
-
-
-@pytest.mark.parametrize(("off", "is_judged"), [(1, False), (1.0003, False), (1.002, True)])
-def test_losses_of_a_large_network_may_be_off_by_a_step_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, *, is_judged: bool
-) -> None:
-    """VGG-16 in onednn: the third by 1.2e-4, of decisions that turned in 32 images. By more it is judged."""
-    monkeypatch.setattr("timetrial.launch.gate.LARGE_BYTES", 1)
+@pytest.mark.parametrize(("off", "outcome"), [(1, "ok"), (1.0003, "ok"), (1.002, "wrong")])
+def test_losses_may_be_off_by_a_step_more(tmp_path: Path, off: float, outcome: str) -> None:
+    """Kernels chosen anew may round a decision otherwise, and each of the two is right. VGG-16 in onednn: the
+    third by 1.2e-4, of decisions that turned in 32 images."""
     proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof"))
     assert proof.parity is not None
     losses = [*proof.parity.losses[:2], proof.parity.losses[2] * off, *proof.parity.losses[3:]]
     other = proof.parity.model_copy(update={"losses": losses})
     timed = run_launch(make_plan(tmp_path / "timed", "eigen", proof=other))
-    assert timed.outcome == "ok", words(timed)
-    assert timed.end is not None
-    judged = [one.tensor for one in timed.end.comparisons if one.tensor.startswith(FIRST_LOSSES)]
-    assert bool(judged) == is_judged
+    assert timed.outcome == outcome, words(timed)
+    assert outcome == "ok" or "the loss of step 3 is" in (timed.reason or "")
 
 
 @pytest.mark.attempt

@@ -247,7 +247,7 @@ def test_describe_is_json_alone() -> None:
     assert described["abi"] == 1
     assert described["tasks"] == ["train", "gradient", "forward"]
     assert "dense" in described["layers"]
-    assert described["settings"] == ["threads", "reference.ties"]
+    assert described["settings"] == ["threads", "reference.ties", "reference.rounding"]
 
 
 def test_describe_says_why_not() -> None:

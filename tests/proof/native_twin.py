@@ -54,6 +54,13 @@ class NativeTwin:
     def gradient(self) -> float:
         return self._backend.step("gradient", self._batch())
 
+    def show(self, places: NDArray[np.int64] | None) -> Tensors:
+        states = {name: np.array(values) for name, values in self._backend.tensors("state").items()}
+        self.gradient()
+        shown = self.dump("activation")
+        self._backend.write_tensors(states, role="state")
+        return shown if places is None else {name: values[places] for name, values in shown.items()}
+
     def dump(self, role: str) -> Tensors:
         return {name: np.array(values) for name, values in self._backend.tensors(role).items()}
 

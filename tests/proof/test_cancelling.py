@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_flips import Stage
+from stages import IMAGES, PLAIN, Stage
 
 from timetrial.agreement.sizes import norm
 from timetrial.proof.cancelling import may_cancel, nothing_else, sizes_of_terms
-from timetrial.questions.observed import Tensors
+from timetrial.questions.observed import Tensors, rows_of
 from timetrial.records.model import Comparison
 
 BIAS = "fc2.bias"
@@ -21,7 +21,7 @@ BIAS = "fc2.bias"
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     """Of whose last bias little is left."""
-    found = Stage(tmp_path, 2e-3)
+    found = Stage(tmp_path, PLAIN)
     own, terms = sizes(found)
     assert terms > 1.5 * own, "its samples cancel"
     return found
@@ -29,22 +29,22 @@ def stage(tmp_path: Path) -> Stage:
 
 def sizes(stage: Stage, name: str = BIAS) -> tuple[float, float]:
     """Of the gradient, and of its terms."""
-    gradient = stage.judge.gradient(stage.parameters, stage.batch).gradient
+    gradient = stage.answer().gradient
     terms = sizes_of_terms(stage.judge, stage.parameters, stage.batch, frozenset({name}))
     return norm(gradient[name]), terms[name]
 
 
 def off(stage: Stage, name: str, by: float) -> Tensors:
     """The judge's gradients, one of them off by so much in all."""
-    gradient = dict(stage.judge.gradient(stage.parameters, stage.batch).gradient)
+    gradient = dict(stage.answer().gradient)
     wrong = np.ones(gradient[name].shape)
     return gradient | {name: gradient[name] + by * wrong / norm(wrong)}
 
 
 def test_the_terms_are_those_of_single_samples(stage: Stage) -> None:
-    witness = stage.judge.witness()
-    witness.load(stage.parameters)
-    each = [witness.gradient(stage.image(number), {}).gradient[BIAS] for number in range(len(stage.images))]
+    single = stage.judge.sized(1)
+    images = [rows_of(stage.batch, [number]) for number in range(IMAGES)]
+    each = [single.gradient(stage.parameters, image).gradient[BIAS] for image in images]
     assert sizes(stage)[1] == pytest.approx(norm(np.mean(np.abs(each), axis=0)))
 
 
@@ -72,7 +72,7 @@ def test_the_weight_that_makes_the_scores_is_too(stage: Stage, share: float, sta
 def test_another_weight_is_not(stage: Stage) -> None:
     stage.expected = replace(stage.expected, output="fc2")
     _, terms = sizes(stage)
-    gradient = stage.judge.gradient(stage.parameters, stage.batch).gradient
+    gradient = stage.answer().gradient
     weight = off(stage, "fc1.weight", 3e-5 * norm(gradient["fc1.weight"]))
     assert stage.judged(weight).status == "failed"
     both = weight | {BIAS: off(stage, BIAS, 2e-5 * 0.9 * terms)[BIAS]}

@@ -16,7 +16,7 @@ from timetrial.core import Network, images_and_labels
 from timetrial.launch import LaunchPlan, run_launch
 from timetrial.library_files import known as known_module
 from timetrial.proof import judge
-from timetrial.proof.judge import LARGE, SMALL, JudgingBackend, NativeJudge, choose_judge
+from timetrial.proof.judge import LARGE, SMALL, Answer, JudgingBackend, NativeJudge, choose_judge
 from timetrial.workloads import load_network
 
 PLANTED = Path(__file__).parents[1] / "frameworks" / "planted"
@@ -101,13 +101,13 @@ def test_whoever_asks_a_shared_judge_keeps_others_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path / "cache"))  # the proof's batches are chosen anew
-    answer, asked = NativeJudge._answer, []
+    answer, asked = NativeJudge.gradient, []
 
     def alone(self: NativeJudge, *words: Any, **more: Any) -> Any:
         asked.append(judge._ASKING.locked())
         return answer(self, *words, **more)
 
-    monkeypatch.setattr(NativeJudge, "_answer", alone)
+    monkeypatch.setattr(NativeJudge, "gradient", alone)
     record = run_launch(plan(tmp_path))
     assert record.outcome == "ok", words(record)
     assert asked
@@ -154,8 +154,8 @@ def test_a_judge_in_single_precision_does_not_judge(tmp_path: Path, monkeypatch:
 def test_a_wrong_judge_does_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = NativeJudge.gradient
 
-    def wrong(self: NativeJudge, parameters, batch, **more):  # type: ignore[no-untyped-def]
-        answer = asked(self, parameters, batch, **more)
+    def wrong(self: NativeJudge, *words: Any) -> Answer:
+        answer = asked(self, *words)
         if self.name == LARGE.name:
             answer.gradient["conv1.bias"] *= 1 + 1e-7
         return answer

@@ -10,7 +10,7 @@ import pytest
 from launching import MS, SHORT, make_plan, small_network, words
 
 from timetrial.launch import run_launch
-from timetrial.launch.divergence import check_bounded, check_finite
+from timetrial.launch.divergence import Divergence, check_finite
 from timetrial.observing.accounts import remembers
 from timetrial.processes.outcome import LaunchError
 from timetrial.questions.observed import Look, Observation
@@ -118,9 +118,14 @@ def test_training_that_has_diverged_is_not_called_wrong(loss: float) -> None:
 
 def test_training_that_is_about_to_diverge_is_not_called_wrong_either() -> None:
     weights = Look({"fc.weight": np.ones(3, np.float32)})
-    seen = Observation("step 61", "proof", 0, weights, loss=2400.0, after=weights)
+    early = Observation("step 60", "proof", 0, weights, loss=2.0, after=weights)
+    seen = dataclasses.replace(early, name="step 61", loss=2400.0)
     with pytest.raises(LaunchError, match=r"step 61: the loss is 2.4e\+03, and was 2.3 at first") as raised:
-        check_bounded([seen], [2.3, 2.2])
+        Divergence([early, seen], [2.3]).check(seen)
     assert raised.value.outcome == "nan"
-    check_bounded([seen], [2.5])
-    check_bounded([seen], [])
+    Divergence([early, seen], [2.3]).check(early)  # what is wrong before that is wrong
+    Divergence([early, seen], [2.5]).check(seen)
+    Divergence([early, seen], []).check(seen)
+    spoiled = dataclasses.replace(early, before=Look({"fc.weight": np.array([1.0, np.inf], np.float32)}))
+    with pytest.raises(LaunchError, match="parameters are not finite: training has diverged"):
+        Divergence([spoiled], [2.5]).check(spoiled)

@@ -11,7 +11,6 @@ from native_twin import NativeTwin
 from own_networks import NORMALIZED
 from twins import Bench
 
-from timetrial.agreement.rounding import TIMES, doubt_of
 from timetrial.core import Network
 from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
@@ -148,8 +147,8 @@ def test_a_mean_of_values_that_cancel_keeps_their_rounding_and_no_more(
         ("other_epsilon", "activation norm1"),
         ("unbiased_variance", "activation norm"),
         ("statistics_of_half", "activation norm1"),
-        ("statistics_of_before", "step 2: loss"),
-        ("norm_bias_ignored", "stress: activation norm1"),
+        ("statistics_of_before", "step 2: activation norm1"),
+        ("norm_bias_ignored", "step 2: activation norm1"),
         ("stale_norm_weight", "step 2: velocity fc1.weight"),
         ("frozen:norm2.weight", "step 1: velocity norm2.weight"),
         ("frozen:norm2.bias", "step 1: velocity norm2.bias"),
@@ -239,14 +238,3 @@ def test_any_other_batch_is_judged_whole(cache: Path, monkeypatch: pytest.Monkey
     expected = NativeJudge(SMALL, network).gradient(at, uneven)
     for name, values in judge.gradient(at, uneven).gradient.items():
         np.testing.assert_allclose(values, expected.gradient[name], rtol=1e-6, atol=1e-9, err_msg=name)
-
-
-def test_a_doubt_is_rounding_and_no_more(cache: Path) -> None:
-    """A step of one of its parts in ten thousand is far beyond it."""
-    network, parameters, states, batch = network_of(bench(cache))
-    judge = NativeJudge(SMALL, network)
-    answer = judge.gradient({**parameters, **states}, batch)
-    doubt = doubt_of(answer, parameters, lambda at: judge.gradient({**at, **states}, batch))
-    assert 0 < doubt.loss < 1e-5 * answer.loss
-    for name, values in answer.gradient.items():
-        assert 0 < doubt.allowed("gradient", name) < TIMES * 1e-3 * np.linalg.norm(values), name

@@ -89,8 +89,11 @@ def clipped(given: dict[str, Any], gradients: dict[str, F32], *, each: bool = Fa
     }
 
 
-def seen_steps(rule: Rule, step: Step, *, each: bool = False, late: int = 0) -> list[list[Change]]:
-    """Four steps of a contender, each judged from its own values. `late`: steps until its rate changes."""
+def seen_steps(
+    rule: Rule, step: Step, *, each: bool = False, late: int = 0, nothing_left: bool = False
+) -> list[list[Change]]:
+    """Four steps of a contender, each judged from its own values. `late`: steps until its rate changes.
+    `nothing_left`: of the gradient of a.weight, of which the contender has what rounding left."""
     rng = np.random.default_rng(4)
     given = dict(rule.optimizer)
     weights = {name: rng.normal(0, 0.1, shape).astype(np.float32) for name, shape in SHAPES.items()}
@@ -102,6 +105,12 @@ def seen_steps(rule: Rule, step: Step, *, each: bool = False, late: int = 0) -> 
     for number in range(4):
         gradients = {name: rng.normal(0, 0.01, shape).astype(np.float32) for name, shape in SHAPES.items()}
         gradients["a.weight"][:5] *= np.float32(1e-5)  # where only the epsilon decides
+        judged = {name: one.astype(np.float64) for name, one in gradients.items()}
+        limits = {name: float(np.linalg.norm(one)) for name, one in judged.items()}
+        if nothing_left:
+            gradients["a.weight"] *= np.float32(1e-6)
+            judged["a.weight"] *= 1e-15
+            limits["a.weight"] = 2e-6 * limits["a.weight"] / TOLERANCE
         before = Look(dict(weights), _flat(states))
         fed = clipped(given, gradients, each=each)
         for name in SHAPES:
@@ -114,8 +123,7 @@ def seen_steps(rule: Rule, step: Step, *, each: bool = False, late: int = 0) -> 
             after=Look(dict(weights), _flat(states)),
         )  # fmt: skip
         assert lacking(seen, rule) is None
-        judged = {name: one.astype(np.float64) for name, one in gradients.items()}
-        found.append(changes(seen, judged, rule, TOLERANCE))
+        found.append(changes(seen, judged, rule, TOLERANCE, limits if nothing_left else None))
     return found
 
 
@@ -128,6 +136,14 @@ def test_an_honest_step_in_f32(name: str, more: dict[str, Any]) -> None:
     rule = rule_of(name, **more)
     for step in seen_steps(rule, honest):
         assert {one.kind for one in step} == {"parameter", *rule.states}
+        for one in step:
+            assert one.error <= one.limit, one
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_where_next_to_nothing_is_left_of_a_gradient(name: str) -> None:
+    """Rounding is most of it then, and the square of that most of a second moment."""
+    for step in seen_steps(rule_of(name), honest, nothing_left=True):
         for one in step:
             assert one.error <= one.limit, one
 

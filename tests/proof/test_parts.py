@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 from launching import small_network, workload
 from native_twin import NativeTwin
-from own_networks import NORMALIZED
 from twins import Bench
 
 from timetrial.core import Network
 from timetrial.proof import parts
 from timetrial.proof.judge import SMALL, NativeJudge, judge_of
-from timetrial.proof.parts import FEWEST, PartJudge, part_of, repeated
-from timetrial.proof_batches.stress import ENOUGH, other_size, stressed
+from timetrial.proof.parts import FEWEST, PartJudge, part_of, part_of_recipe, repeated, samples
 from timetrial.questions.observed import Batches, rows_of
 from timetrial.workloads import prepare
 
@@ -51,30 +49,10 @@ def test_the_part_divides_the_batch(
     assert part_of(of) == part
 
 
-@pytest.mark.parametrize(
-    ("batch", "part", "size"), [(64, 64, 33), (32, 4, 20), (16, 8, 8), (8, 4, 4), (2, 2, 3)]
-)
-@pytest.mark.parametrize("images", [2, 1000])
-def test_the_second_shape_of_batch_is_a_multiple_of_the_part(
-    batch: int, part: int, size: int, images: int
-) -> None:
-    assert other_size(batch, 1000, part, images) == size
-
-
-@pytest.mark.parametrize(("images", "size"), [(3, 3), (4, 3), (14, 13), (32, 31)])
-@pytest.mark.parametrize("part", [64, 8])
-def test_or_as_many_images_as_reference_can_judge(images: int, size: int, part: int) -> None:
-    assert other_size(64, 1000, part, images) == size
-    assert other_size(64, 2, part, images) == 2  # a data set of two
-
-
-@pytest.mark.parametrize(("own", "most"), [("mlp", ENOUGH), ("lenet5", ENOUGH), (NORMALIZED, 33)])
-def test_no_more_than_enough_where_none_depends_on_another(tmp_path: Path, own: str, most: int) -> None:
-    if own == NORMALIZED:
-        (tmp_path / "net.toml").write_text(own)
-        own = str(tmp_path / "net.toml")
-    work = workload(own, "digits28", batch_size=64)
-    assert stressed(work, prepare(work, seed=1, epochs=1), 1).batch_size == most
+@pytest.mark.parametrize(("able", "part"), [(16, 16), (9, 8), (5, 4), (3, 16), (0, 16)])
+def test_the_recipe_has_as_many_as_reference_judges(tmp_path: Path, able: int, part: int) -> None:
+    """Or, where these are too few for any part, as many as everything else."""
+    assert part_of_recipe(network(tmp_path), able) == part
 
 
 def test_each_image_comes_equally_often_in_an_order_of_chance() -> None:
@@ -105,14 +83,19 @@ def test_a_judge_of_parts_says_what_a_judge_of_all_says(
         for node in prepared.job["network"]["nodes"]
         for one in node["parameters"]
     }
-    mine = judge.gradient(parameters, batch, activations=True)
-    theirs = whole.gradient(parameters, batch, activations=True)
+    theirs = whole.gradient(parameters, batch, {})
+    # A judge of all is shown all, one of parts what it computes.
+    places = samples(batch, 4) if is_repeated else np.arange(BATCH)
+    shown = {name: values * 1.01 for name, values in theirs.activation.items()}
+    theirs = whole.gradient(parameters, batch, shown)
+    mine = judge.gradient(parameters, batch, rows_of(shown, places))
     assert mine.loss == pytest.approx(theirs.loss, rel=1e-12)
     for kind in ("gradient", "activation"):
         ours, others = getattr(mine, kind), getattr(theirs, kind)
         assert ours.keys() == others.keys()
         for name, values in others.items():
-            np.testing.assert_allclose(ours[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
+            some = values[places] if kind == "activation" else values
+            np.testing.assert_allclose(ours[name], some, rtol=1e-9, atol=1e-12, err_msg=name)
     np.testing.assert_allclose(judge.output(parameters, batch), whole.output(parameters, batch), rtol=1e-12)
 
 

@@ -10,7 +10,7 @@ import pytest
 from native_twin import NativeTwin
 from twins import Bench
 
-from timetrial.proof import flips, judge, parts
+from timetrial.proof import judge, parts
 from timetrial.records.model import Parity
 
 pytestmark = pytest.mark.attempt
@@ -121,7 +121,6 @@ def as_large_ones(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "allowed_cpus", lambda: {0})  # small layers: threads would wait for each other
     monkeypatch.setattr(parts, "COUPLED_LIMIT", 1)
     monkeypatch.setattr(parts, "PART_LIMIT", 1)
-    monkeypatch.setattr(flips, "MOST_BYTES", 1)
 
 
 def bench(cache: Path, family: str) -> Bench:

@@ -128,19 +128,29 @@ def test_a_wrong_step_is_beyond_it(name: str, update: Update) -> None:
     assert any(one.error > one.limit for one in found) or name == "rate"
 
 
+def test_what_rounding_is_allowed_is_added_up_where_the_quick_look_does_not_do() -> None:
+    """A velocity of f32 far larger than the gradient is off by its own last places."""
+    rule, rng = sgd(0.5, 0.9, 0.0), np.random.default_rng(1)
+    w, v, g = (rng.normal(0, one, 50).astype(np.float32) for one in (0.1, 10.0, 1e-3))
+    after, velocity = as_written(w, v, g, rule)
+    before, behind = Look({"w": w}, {"w.velocity": v}), Look({"w": after}, {"w.velocity": velocity})
+    found, _ = changes(Observation("step 9", "proof", 0, before, after=behind), {"w": g}, rule, TOLERANCE)
+    assert TOLERANCE * sizes.norm(g) < found.error <= found.limit
+
+
 def test_without_velocities_and_without_the_step_before_nothing_is_said() -> None:
     rule = sgd(0.02, 0.9, 0.0)
     seen, gradient = step(as_written, 1, rule, 1e-2, shown=False)
     blind = Observation("step 9", "proof", 0, seen.before, after=seen.after)
     assert changes(blind, gradient, rule, TOLERANCE) == []
-    assert implied_gradient(blind, "w", rule, gradient) is None
+    assert implied_gradient(blind, "w", rule, gradient, 1.0) is None
 
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_the_gradient_that_a_step_used(*, shown: bool) -> None:
     rule = sgd(0.5, 0.9, 0.05)
     seen, gradient = step(as_written, 1, rule, 1.0, shown=shown)
-    used = implied_gradient(seen, "w", rule, gradient)
+    used = implied_gradient(seen, "w", rule, gradient, sizes.norm(gradient["w"]))
     assert used is not None
     assert np.linalg.norm(used - gradient["w"]) <= 1e-6 * np.linalg.norm(gradient["w"])
 
@@ -151,9 +161,9 @@ def test_a_large_tensor_is_judged_in_pieces(monkeypatch: pytest.MonkeyPatch, *, 
     as one copy of it."""
     rule, count = sgd(0.5, 0.9, 0.05), 50_001
     seen, gradient = step(as_written, 1, rule, 1.0, count, shown=shown)
-    used = implied_gradient(seen, "w", rule, gradient)
+    used = implied_gradient(seen, "w", rule, gradient, sizes.norm(gradient["w"]))
     monkeypatch.setattr(sizes, "PIECE", 500)
-    again = implied_gradient(seen, "w", rule, gradient)
+    again = implied_gradient(seen, "w", rule, gradient, sizes.norm(gradient["w"]))
     assert used is not None
     assert again is not None
     np.testing.assert_allclose(again, used, rtol=1e-12)

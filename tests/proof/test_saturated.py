@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from native_twin import NativeTwin
-from twins import Bench, Twin
+from twins import Bench, Twin, questions
 
 from timetrial.proof.expected import expected_of
 from timetrial.proof.judge import judge_of
 from timetrial.proof.parity import compare
 from timetrial.questions.observed import Observation, look
-from timetrial.questions.sequence import end_observations
 from timetrial.records.model import Parity
 
 STEPS = 80  # to a loss of 4e-5
@@ -34,7 +33,7 @@ def learn(contact: Any) -> None:
 def end(bench: Bench, contact: Any, **changed: Any) -> Parity:
     """Of one that has learned the first batch of the proof, with which the judged steps begin."""
     learn(contact)
-    observations = end_observations("train", contact, STEPS)
+    observations = questions("train", contact, bench.prepared, 8).end(STEPS)
     assert observations[0].loss is not None
     assert observations[0].loss < 1e-4
     observations[0] = replace(observations[0], loss=observations[0].loss * changed.pop("loss", 1))

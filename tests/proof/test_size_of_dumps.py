@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from launching import make_plan, workload
 from native_twin import NativeTwin
+from twins import questions
 
 from timetrial.launch import run_launch
 from timetrial.questions.observed import Tensors
-from timetrial.questions.sequence import LARGE_BYTES, run_proof
+from timetrial.questions.sequence import LARGE_BYTES
 from timetrial.workloads import prepare
 
 MOST_BYTES = 200_000_000
@@ -38,7 +39,7 @@ def test_dumps_of_a_proof_stay_below_200_mb(
     monkeypatch.setenv("TIMETRIAL_CACHE", str(tmp_path))
     prepared = prepare(workload(network, "synthetic", batch_size=64), seed=1, epochs=1)
     contact = Weighed(prepared, "train", "eigen")
-    run_proof("train", contact)
+    questions("train", contact, prepared, 64).proof()
     assert 0 < contact.shown < MOST_BYTES
     weights = sum(values.nbytes for values in contact.dump("parameter").values())
     assert weights <= LARGE_BYTES  # of larger ones fewer steps are shown

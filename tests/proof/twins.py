@@ -13,13 +13,15 @@ import numpy as np
 from launching import workload
 from numpy.typing import NDArray
 
+from timetrial.launch.divergence import Divergence, check_finite
 from timetrial.proof.expected import expected_of
-from timetrial.proof.judge import judge_of
+from timetrial.proof.judge import judge_of, recipe_part
 from timetrial.proof.parity import compare, merged
-from timetrial.proof_batches.clear import with_clear_batches
+from timetrial.proof.parts import part_of, samples
+from timetrial.proof_batches.few import of_few_images
 from timetrial.proof_batches.stress import stressed, with_recipe
 from timetrial.questions.observed import Batches, Tensors
-from timetrial.questions.sequence import end_observations, run_proof
+from timetrial.questions.sequence import Questions
 from timetrial.records.model import Parity
 from timetrial.workloads import Prepared, prepare
 
@@ -132,14 +134,18 @@ class Twin:
         self._fill()
         return float(self._adapter.gradient())
 
+    def show(self, places: NDArray[np.int64] | None) -> Tensors:
+        self._fill()
+        shown = self.dump("activation")
+        return shown if places is None else {name: values[places] for name, values in shown.items()}
+
     def dump(self, role: str) -> Tensors:
-        if role == "activation":
-            self._fill()
         return {name: np.array(values) for name, values in self._adapter.tensors(role).items()}
 
     def outputs(self) -> NDArray[Any]:
-        self._row = 0
+        row, self._row = self._row, 0
         self._fill()
+        self._row = row
         return np.array(self._adapter.evaluate())
 
     def predicted(self) -> NDArray[Any]:
@@ -162,9 +168,11 @@ class Bench:
     def of(cls, network: str, dataset: str, task: str = "train", seed: int = 1, **recipe: Any) -> Bench:
         work = workload(network, dataset, **recipe)
         prepared = prepare(work, seed=seed, epochs=1)
-        prepared = with_clear_batches(prepared, judge_of(prepared))
+        assert prepared.network is not None
+        part = recipe_part(prepared.network)
         stress = stressed(work, prepared, seed)
-        return cls(prepared, with_recipe(stress, judge_of(stress)), task)
+        recipe = of_few_images(with_recipe(stress, judge_of(stress, part)), part)
+        return cls(of_few_images(prepared, part_of(prepared.network)), recipe, task)
 
     def proof(self, defect: str = "none", **settings: str) -> Parity:
         """Of the NumPy framework, as a proof launch."""
@@ -175,19 +183,23 @@ class Bench:
         return self.end_of(lambda prepared: Twin(prepared, self.task, defect=defect, **settings), steps)
 
     @np.errstate(all="ignore")  # a defect may well diverge
-    def proof_of(self, make: Callable[[Prepared], Any]) -> Parity:
+    def proof_of(self, make: Callable[[Prepared], Any], *, is_large: bool = False) -> Parity:
         """Of any contact: what a proof launch and its stress launch make of it."""
         parities = []
-        for prepared, prefix in ((self.prepared, ""), (self.stress, "stress: ")):
-            proof = run_proof(self.task, make(prepared), own_data=not prefix)
+        for prepared, part, prefix in ((self.prepared, part_of, ""), (self.stress, recipe_part, "stress: ")):
+            assert prepared.network is not None
+            images = part(prepared.network)
+            asked = questions(self.task, make(prepared), prepared, images, is_large=is_large)
+            proof = asked.proof(own_data=not prefix)
             parities.append(
                 compare(
                     proof.observations,
-                    judge_of(prepared),
+                    judge_of(prepared, images),
                     expected_of(prepared),
                     plain=proof.plain,
                     losses=proof.losses,
                     prefix=prefix,
+                    failed=Divergence(proof.observations, proof.losses[:1]).check,
                 )
             )
         return merged(*parities)
@@ -197,5 +209,18 @@ class Bench:
         """Of any contact: what the end of a timed launch makes of it."""
         contact = make(self.prepared)
         contact.run(steps)
-        observations = end_observations(self.task, contact, steps)
-        return compare(observations, judge_of(self.prepared), expected_of(self.prepared))
+        assert self.prepared.network is not None
+        asked = questions(self.task, contact, self.prepared, part_of(self.prepared.network))
+        end = asked.end(steps)
+        check_finite(end)
+        return compare(end, judge_of(self.prepared), expected_of(self.prepared))
+
+
+def questions(task: str, contact: Any, prepared: Prepared, part: int, *, is_large: bool = False) -> Questions:
+    """For a contact, of batches with so many different images."""
+    batches = Batches(prepared.job["streams"])
+
+    def places(stream: str, row: int) -> NDArray[np.int64] | None:
+        return samples(batches.batch(stream, row), part)
+
+    return Questions(task, contact, places, is_large=is_large)

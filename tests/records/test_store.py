@@ -60,6 +60,7 @@ def test_to_json_keeps_the_contract(measured: Results) -> None:
         "first_step_s",
         "to_steady_s", "before_steady_s", "cold_build_s", "cold_first_step_s", "accuracy",
         "accuracy_interval", "accuracy_from", "accuracy_own", "accuracy_against_reference", "parity",
+        "proof_from", "proof_kept_from",
         "settings", "facts", "stop_reason", "steady", "steps", "warnings", "records",
     ]  # fmt: skip
     fast, slow, absent = document["cases"]

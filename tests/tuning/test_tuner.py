@@ -112,8 +112,12 @@ def test_all_ride_beside_the_base_and_are_proven_once(
     assert all(plan.heat == 1 for plan in heats)
     race = found.race
     assert race is not None
-    proofs = [plan.case.id for plan in engine.log if plan.purpose == "proof"]
-    assert len(proofs) == len(found.trials) + len(race.record.experiment.cases)  # the race proves its own
+    proofs = [plan for plan in engine.log if plan.purpose == "proof"]
+    raced = len(race.record.experiment.cases)  # the race proves its own
+    searched = [plan.case for plan in proofs[:-raced]]
+    assert len({case.id for case in searched}) == len(searched)
+    assert {case.training_id for case in searched} == {plan.case.training_id for plan in heats}
+    assert len({case.training_id for case in searched}) == 6, "one of them for both numbers of threads"
     assert len(found.trials) == 12
 
 

@@ -7,6 +7,7 @@ memory: whatever is computed value by value is computed in pieces.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -52,13 +53,18 @@ def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     yield from (flat[piece] for piece in pieces(flat.size))
 
 
-def size_of(gradient: Mapping[str, NDArray[Any]], name: str) -> float:
-    """What an error of a parameter's gradient is measured by: its own size; or, where it vanishes, that of
+def sizes_of(gradient: Mapping[str, NDArray[Any]]) -> dict[str, float]:
+    """What an error of each parameter's gradient is measured by: its own size; or, where it vanishes, that of
     the largest of its layer. A bias that a normalization takes away again has a gradient of 0, of which
     doubles and f32 compute nothing but what rounding left. The two of a normalization, vectors of one length,
     are sums over the same values, either of which may cancel: always the larger."""
-    own, layer = norm(gradient[name]), name.rpartition(".")[0]
-    whole = [values for one, values in gradient.items() if one.rpartition(".")[0] == layer]
-    largest = max(norm(values) for values in whole)
-    are_alike = len(whole) > 1 and all(values.shape == whole[0].shape for values in whole)
-    return own if own > VANISHING * largest and not are_alike else largest
+    sizes, layers = {name: norm(values) for name, values in gradient.items()}, defaultdict(list)
+    for name in gradient:
+        layers[name.rpartition(".")[0]].append(name)
+    for names in layers.values():
+        largest, shapes = max(sizes[name] for name in names), {gradient[name].shape for name in names}
+        are_alike = len(names) > 1 and len(shapes) == 1
+        for name in names:
+            if are_alike or not sizes[name] > VANISHING * largest:
+                sizes[name] = largest
+    return sizes

@@ -31,7 +31,7 @@ def too_wide(rows: Sequence[Row], asked: float | None) -> list[str]:
     return [
         Caution.TOO_WIDE.words(
             what=what,
-            width=f"{100 * width:.2g}",
+            width=f"{100 * width:.3g}",
             asked=f"{100 * asked:.2g}",
             cure=f"launches={2 * max(row.ok for row in rows)}",
         )

@@ -29,6 +29,7 @@ from timetrial.cautions import Caution, Remark
 from timetrial.lengths.rows import SequenceRow
 from timetrial.observing.disturbances import noise
 from timetrial.records.model import TIMED, CaseRecord, ExperimentRecord, LaunchRecord, Parity, Setting
+from timetrial.records.proven import content_of, proof_of
 from timetrial.records.reference import default_reference, facts_of, matches
 from timetrial.statistics.accuracy import Discordance
 from timetrial.statistics.dispersion import two_levels
@@ -103,6 +104,8 @@ class Row:
     accuracy_from: str | None = None  # id of the case that learned for it
     accuracy_against: Discordance | None = None  # this row's answers against its reference's
     parity: Parity | None = None  # what the proof said; None: there was none
+    proof_from: str | None = None  # id of the case whose proof it is, where it is another's
+    proof_kept: LaunchRecord | None = None  # the proof, where it was made in an earlier run
     reported: list[Setting] = field(default_factory=list)  # settings, as asked and as in force
     stop_reason: str | None = None  # why measuring ended
     steady: str | None = None  # a label of steady.py, or `inconsistent`; None: no launch could tell
@@ -174,13 +177,14 @@ def summarize(experiment: ExperimentRecord, launches: Sequence[Launch]) -> Summa
     launches = with_levels(launches)
     for launch in launches:
         by_case.setdefault(launch.record.case, []).append(launch)
-    # A repeated case (A/A) has the same content, so the proof of the first is its proof too.
+    # The proof of one may count for others: repetitions (A/A), and cases with other threads, say.
+    proofs = {one.record.case: one for one in launches if one.record.purpose == "proof"}
+    outcomes = {case: str(one.record.outcome) for case, one in proofs.items()}
+    givers = {case.id: proof_of(case, experiment.cases, outcomes) for case in experiment.cases}
     for case in experiment.cases:
-        first = case.id.split("-")[0]
-        if first != case.id:
-            by_case[case.id] = [
-                one for one in by_case.get(first, []) if one.record.purpose == "proof"
-            ] + by_case[case.id]
+        giver = givers[case.id]
+        if giver is not None and giver != case.id:
+            by_case[case.id] = [proofs[giver], *by_case[case.id]]
     rows = with_step_times([_row(case, by_case[case.id], experiment) for case in experiment.cases])
     fixed, warnings = choose_reference(experiment, rows)
     compared = with_letters(with_accuracy(with_ratios(rows, fixed) if fixed else rows))
@@ -263,9 +267,10 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     failed = next((launch.record for launch in launches if launch.record.outcome != "ok"), None)
     measured = any(launch.record.purpose in TIMED for launch in launches)
     outcome = failed.outcome if failed else ("ok" if measured else None)
-    parity = next(
-        (one.record.parity for one in launches if one.record.purpose == "proof" and one.record.parity), None
-    )
+    proof = next((one.record for one in launches if one.record.purpose == "proof"), None)
+    parity = proof.parity if proof else None
+    lent = proof is not None and proof.case != content_of(case.id)  # with other threads, say
+    own = [one for one in launches if not (lent and one.record is proof)]
     # Parity that failed has no time; neither has a case whose setting did not take effect, for a ratio.
     timed = [one for one in speed if one.counts]
     step = (
@@ -275,9 +280,9 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
     )
     held = [one.record.memory.held for one in speed if one.record.memory.held is not None]
     peaks = [one.record.memory.steady_peak for one in speed if one.record.memory.steady_peak is not None]
-    own = [(one.step_time_ns, one.median_step_ns) for one in timed] if step else []
-    stretch = positive_location([step_ns / middle for step_ns, middle in own if step_ns and middle])
-    last = (speed or launches)[-1].record if launches else None
+    found = [(one.step_time_ns, one.median_step_ns) for one in timed] if step else []
+    stretch = positive_location([step_ns / middle for step_ns, middle in found if step_ns and middle])
+    last = (speed or own)[-1].record if own else None
     percent = _percent_of_peak(case, step, parity, last, experiment)
     return Row(
         case=case,
@@ -288,13 +293,15 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
         ok=sum(one.record.outcome == "ok" for one in speed),
         reference=None,
         step_time_ns=step,
-        samples_per_s=_samples_per_s(case, last, [step_ns for step_ns, _ in own if step_ns]),
+        samples_per_s=_samples_per_s(case, last, [step_ns for step_ns, _ in found if step_ns]),
         sequences=SequenceRow.of([(one.record, one.step_time_ns) for one in timed]),
         mean_over_median=stretch.estimate if stretch else None,
         percent_of_peak=percent,
         peak_memory_bytes=int(median(held)) if held else None,
         resident_peak_bytes=int(median(peaks)) if peaks else None,
         parity=parity,
+        proof_from=proof.case if proof and lent else None,
+        proof_kept=proof if proof and proof.kept_from else None,
         reported=list(last.settings) if last else [],
         stop_reason=_common([one.record.stop_reason for one in speed]),
         steady=across_launches([one.times.steady.label for one in timed if one.times and one.times.steady]),
@@ -310,12 +317,12 @@ def _row(case: CaseRecord, launches: list[Launch], experiment: ExperimentRecord)
                 *beyond_peak(percent),
             ]
         )
-        + Counter(text for launch in launches for text in launch.record.warnings)
-        + Counter(_of_launches(launches, parity)),
+        + Counter(text for launch in own for text in launch.record.warnings)
+        + Counter(_of_launches(own, parity)),
         phases=typical_start(
             (one.record.at_once, one.phases) for one in launches if one.record.purpose in TIMED
         ),
-        cold=typical(one.phases for one in launches if one.record.purpose == "proof"),
+        cold=typical(one.phases for one in own if one.record.purpose == "proof" and not one.record.kept_from),
         launches=launches,
     )
 

@@ -59,12 +59,17 @@ class Case:
     @property
     def content_id(self) -> str:
         """Twelve hex digits of the content: the same case has the same id on every machine."""
-        return self._digest(self.settings)
+        return _digest(self._content(self.settings))
 
     @property
     def training_id(self) -> str:
         """The same for cases that differ only in what cannot change what they learn."""
-        return self._digest(
+        return _digest(self.training_content)
+
+    @property
+    def training_content(self) -> list[Any]:
+        """Everything but what cannot change what is learned, as plain values."""
+        return self._content(
             {
                 key: value
                 for key, value in self.settings.items()
@@ -85,8 +90,8 @@ class Case:
             **self.axes,
         }
 
-    def _digest(self, settings: Mapping[str, str]) -> str:
-        content = [
+    def _content(self, settings: Mapping[str, str]) -> list[Any]:
+        content: list[Any] = [
             self.backend,
             self.workload.network,
             self.workload.dataset,
@@ -100,5 +105,9 @@ class Case:
         ]
         if self.workload.buckets > 1:  # what has none keeps the id that it had before there were any
             content.append({"buckets": self.workload.buckets})
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return content
+
+
+def _digest(content: list[Any]) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

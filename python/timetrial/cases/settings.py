@@ -120,8 +120,9 @@ SETTINGS: dict[str, SettingKind] = {
         default="the first of the framework's",
     ),
     "cache": SettingKind(
-        "what a framework, or a step of yours, compiled: cache=warm (in the proof launch), cold (nothing)",
-        "the files of the compile cache",
+        "what a framework, or a step of yours, compiled: cache=warm (in the proof launch), cold (nothing); "
+        "of onednn which kernels it chose by trial: warm (in the first timed launch), cold (each tries)",
+        "the files of the compile cache; of onednn what it says it read",
         ("warm", "cold"),
         default="warm",
         by="parent",
@@ -331,9 +332,16 @@ SETTINGS: dict[str, SettingKind] = {
     ),
     "reference.ties": SettingKind(
         "who gets the gradient of equal maxima in `reference`: the first of them, as timetrial defines it, "
-        "or all (as in Theano): reference.ties=first,all",
+        "or all (as in Theano): reference.ties=first,all. A rectifier's slope at 0, which timetrial defines "
+        "as 0, is 1/2 or 1 with first-half, first-one, all-half, all-one",
         _NULL,
         default="first",
+    ),
+    "reference.rounding": SettingKind(
+        "a draw of random parts, 2^-20 at most, by which gradients between layers of `reference` are off: "
+        "how far rounding can throw the gradients of a network; 0: none. reference.rounding=1",
+        _NULL,
+        default="0",
     ),
     "null.work_units": SettingKind(
         "about microseconds of work in a step of `null`: null.work_units=20", _NULL, default="0"

@@ -15,6 +15,7 @@ from timetrial.cases.settings import (
     PROCESS_SETTINGS,
     SETTINGS,
 )
+from timetrial.contenders.compile_cache import PLUGIN_VARIABLE
 from timetrial.contenders.plugins import try_settings
 from timetrial.contenders.registry import Contender
 from timetrial.control import allocator, blas_variables, huge_pages, malloc, niceness, openmp, sampling
@@ -158,8 +159,9 @@ def setting_environment(
     case: Case, contender: Contender, *, cache: Path | None = None, links: Path | None = None
 ) -> dict[str, str]:
     """The variables that a library reads its settings from: OMP_NUM_THREADS, MKL_THREADING_LAYER; and those
-    that a framework's environment.toml always sets, with `cache` the folder of its compile caches. `links`: a
-    folder to make, where libraries are found under other names than their own."""
+    that a framework's environment.toml always sets, with `cache` the folder of its compile caches, or of what
+    a plug-in chose by trial. `links`: a folder to make, where libraries are found under other names than
+    theirs."""
     parallel = case.settings.get("parallel")
     variables = {k: v for one in contender.libraries for k, v in one.variables(parallel).items()}
     for source in (malloc, openmp, huge_pages, blas_variables):
@@ -167,7 +169,7 @@ def setting_environment(
     variables |= loaded_first(_first_of_all(case, contender))
     version = contender.version
     if version is None:
-        return variables
+        return variables | ({} if cache is None else {PLUGIN_VARIABLE: str(cache)})
     places = {"cache": str(cache or ""), "path": str(contender.user_path or "")}
     variables |= {name: text.format(**places) for name, text in version.environment.items()}
     for name, table in version.settings.items():

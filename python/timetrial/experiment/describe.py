@@ -19,6 +19,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.memory import on_paper
 from timetrial.experiment.validate import ReadyCase
+from timetrial.proving.sharing import proof_group
 from timetrial.records.model import CaseRecord, ExperimentRecord, LayerWork
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def _case_record(one: ReadyCase, called: Mapping[str, str], *, shared: bool) -> 
         settings=dict(case.settings),
         buckets=case.workload.buckets,
         training=case.training_id if shared else None,
+        proof=proof_group(one),
         multiply_accumulates=network.multiply_accumulates(case.task) if network else None,
         parameters=network.parameter_count if network else None,
         least_bytes=asdict(needed) if needed else None,

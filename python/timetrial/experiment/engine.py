@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from timetrial.cases.case import Case, Workload
+from timetrial.proving.keeper import Keeper, KeepsNone
 from timetrial.records.model import LaunchRecord
 from timetrial.stopping import stopped_like_ctrl_c
 
@@ -38,6 +39,11 @@ class Engine:
     cache_bandwidth: Callable[[int], float]  # the same of their second caches
     free_bytes: Callable[[], int]  # of memory
     harness: Callable[[], dict[str, float]]  # what the instrument itself costs
+    keeper: Keeper = field(default_factory=KeepsNone)  # of proofs, from run to run
+
+    def proving_again(self) -> Engine:
+        """The same, for which no proof of an earlier run counts."""
+        return replace(self, keeper=self.keeper.anew())
 
 
 @contextmanager
@@ -55,6 +61,7 @@ def real_engine() -> Engine:
     from timetrial.core import cpu
     from timetrial.experiment.machine import machine_facts
     from timetrial.experiment.memory import available_bytes
+    from timetrial.proving.keeping import real_keeper
 
     return Engine(
         resolve=contenders.resolve,
@@ -76,4 +83,5 @@ def real_engine() -> Engine:
         cache_bandwidth=lambda threads: cpu.measure_cache_bandwidth(threads).bytes_per_s,
         free_bytes=available_bytes,
         harness=lambda: {"clock_ns": core.clock_cost_ns()},
+        keeper=real_keeper(),
     )

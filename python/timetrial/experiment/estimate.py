@@ -18,6 +18,7 @@ from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import Stage
 from timetrial.proof.parts import part_of
+from timetrial.proving.sharing import proven_ones
 from timetrial.records.model import Purpose
 from timetrial.statistics.scatter import degrees_of
 
@@ -27,9 +28,8 @@ _RESOURCES_S = 2.5  # of a resource launch, behind its first step
 _PROOF_S = 1.5
 _PROOF_STEPS = 30  # of a contender, its own recipe among them
 # Multiply-accumulates a second of the judge of large networks, and for how many gradients of a proof's batch
-# it is asked, the searches for decisions that rounding turned among them: VGG-16 at 32x32 takes 70, MobileNet
-# v2 some hundreds, a network without batch normalization about twenty.
-_JUDGED_PER_S, _ASKED, _ASKED_IF_COUPLED = 5e9, 20, 200
+# it is asked.
+_JUDGED_PER_S, _ASKED = 5e9, 14
 _FLOPS_PER_THREAD = 35e9  # a typical step, not a peak
 TYPICAL_RATIO_SCATTER = 0.015 * math.sqrt(2)
 _TYPICAL_STEP_SCATTER = 0.05  # of the steps of one launch
@@ -63,10 +63,10 @@ def forecast(
     launches."""
     sizes, train = experiment.sizes, experiment.spec.train
     live = [one for one in ready if one.unavailable is None]
-    proofs = {one.case.content_id: one for one in live}
+    proofs = proven_ones(live)
     pupils = learners(experiment, live)
-    proving = sum(proof_s(one) for one in proofs.values()) / proofs_at_once([*proofs.values()])
-    proving += sum(judging_s(one) for one in proofs.values())  # one after the other
+    proving = sum(map(proof_s, proofs)) / proofs_at_once(proofs)
+    proving += sum(map(judging_s, proofs))  # one after the other
     isolated = experiment.spec.measure.isolated
     speed = planned(sizes, len(live), isolated=isolated)
     n = speed.fewest
@@ -114,7 +114,7 @@ def judging_s(one: ReadyCase) -> float:
     if network is None:
         return 0.0
     work = network.multiply_accumulates("gradient") * part_of(network) / network.batch_size
-    return work * (_ASKED_IF_COUPLED if network.couples_batch else _ASKED) / _JUDGED_PER_S
+    return work * _ASKED / _JUDGED_PER_S
 
 
 def start_s(one: ReadyCase) -> float:

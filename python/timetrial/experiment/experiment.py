@@ -86,17 +86,23 @@ class Experiment:
         """The command that does the same again."""
         return f"(from Python) {self.spec.name}" if self.again is None else f"timetrial {verb} {self.again}"
 
-    def run(self, *, results: str | Path = "results", quiet: bool = False) -> Results:
-        """Measures it. Ctrl-C (or a cancelled cell) ends every contender and keeps the records."""
+    def run(
+        self, *, results: str | Path = "results", prove_again: bool = False, quiet: bool = False
+    ) -> Results:
+        """Measures it. Ctrl-C (or a cancelled cell) ends every contender and keeps the records.
+        `prove_again`: no proof of an earlier run counts."""
         from timetrial.experiment.runner import run_experiment
 
-        return run_experiment(self, Path(results), quiet=quiet)
+        return run_experiment(self, Path(results), prove_again=prove_again, quiet=quiet)
 
-    def profile(self, *, results: str | Path = "results", quiet: bool = False) -> Profile:
-        """Where a step's time goes in each case. Ctrl-C ends every contender and keeps the records."""
+    def profile(
+        self, *, results: str | Path = "results", prove_again: bool = False, quiet: bool = False
+    ) -> Profile:
+        """Where a step's time goes in each case. Ctrl-C ends every contender and keeps the records.
+        `prove_again`: no proof of an earlier run counts."""
         from timetrial.experiment.runner import profile_experiment
 
-        return profile_experiment(self, Path(results), quiet=quiet)
+        return profile_experiment(self, Path(results), prove_again=prove_again, quiet=quiet)
 
     def __repr__(self) -> str:
         backends = list(dict.fromkeys(planned.case.backend for planned in self.cases))

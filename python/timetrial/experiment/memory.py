@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 MARGIN = 1.25  # a heat holds more than the proofs that told us how much
 UNKNOWN_BYTES = 4 * 2**30  # left to each proof at least: nobody knows yet what it needs
 # What judging holds at its peak, over the judge's values and weights (all layers, in double precision):
-# ResNet-50 on four images 12 GB over 1.3. A judge of whole batches is asked for losses only: it holds values
+# ResNet-50 on four images 5.9 GB over 1.4. A judge of whole batches is asked for losses only: it holds values
 # and gradients, and what its products need.
-JUDGED, JUDGED_WHOLE = 10, 3
+JUDGED, JUDGED_WHOLE = 5, 3
 OVER_PAPER = 3  # of what it needs on paper, that a proof may take: libraries pack and transpose
 
 
@@ -133,9 +133,9 @@ def fit_twice(folder: Path, sides: Sequence[ReadyCase]) -> bool:
     return int(2 * MARGIN * sum(_held_bytes(folder, one) for one in sides)) <= available_bytes()
 
 
-def room_for_all(folder: Path, sides: Sequence[ReadyCase], names: dict[str, str]) -> str | None:
-    """Why they cannot be alive together; None: there is room."""
-    held = {names[one.case.id]: _held_bytes(folder, one) for one in sides}
+def room_for_all(folder: Path, sides: Mapping[str, ReadyCase]) -> str | None:
+    """Why they cannot be alive together; None: there is room. `sides`: by name, whose proof tells of it."""
+    held = {name: _held_bytes(folder, one) for name, one in sides.items()}
     needed, free = int(MARGIN * sum(held.values())), available_bytes()
     if needed <= free:
         return None

@@ -12,7 +12,6 @@ import os
 import random
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from timetrial.heats.lengths import RHYTHM_NS
 from timetrial.heats.rounds import HeatRounds
 from timetrial.processes.left import remove
 from timetrial.progress import QuietProgress, Stage
+from timetrial.proving.sharing import Proofs, proven_ones
 from timetrial.records import sessions, store
 from timetrial.records.model import ExperimentRecord, LaunchRecord, Parity, Purpose
 from timetrial.results.results import LaunchFiles, analyzed
@@ -73,6 +73,7 @@ class Run:
     proofs: dict[str, Parity | None] = field(
         default_factory=dict
     )  # by content id; a proven or unproven case is here
+    made: Proofs = field(default_factory=lambda: Proofs([]))  # the proof launches
 
     def next_folder(self) -> Path:
         """Of a launch that is no proof. MeasurementError: the run's own folder went away."""
@@ -83,15 +84,14 @@ class Run:
 
 def profile(run: Run, live: Sequence[ReadyCase]) -> None:
     """Each case is proven, then takes its steps layer by layer."""
-    distinct = _distinct(live)
-    run.progress.stages({"proof": Stage(len(distinct)), "profile": Stage(len(live))})
-    _prove(run, distinct)
+    run.progress.stages({"proof": Stage(len(proven_ones(live))), "profile": Stage(len(live))})
+    _prove(run, live)
     run.progress.begin("profile")
     _block(run, live, "profile", 0, run.experiment.spec.seed)
 
 
 def _distinct(live: Sequence[ReadyCase]) -> list[ReadyCase]:
-    """Without repetitions (A/A): one proof serves them all."""
+    """Without repetitions (A/A)."""
     return list({one.case.content_id: one for one in reversed(live)}.values())[::-1]
 
 
@@ -101,7 +101,7 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
     speed = _planned(run, live)
     run.progress.stages(forecast(run.experiment, live).stages)
     budget = Budget(run.experiment.spec.measure.budget)
-    _prove(run, _distinct(live))
+    _prove(run, live)
     budget.begin()
     run.progress.begin("speed")
     done = 0
@@ -152,12 +152,13 @@ def _is_too_wide(run: Run) -> bool:
 
 
 def check(run: Run, live: Sequence[ReadyCase]) -> None:
-    """Proofs and learning; whoever has no proof shows in one short launch that its steps run."""
+    """Proofs and learning; whoever has no proof, or one that was not launched here, shows in one short launch
+    that its steps run."""
     measure(run, live)  # without speed launches
-    unproven = [one for one in _distinct(live) if not _is_proven(run, one)]
-    run.progress.begin("brief", len(unproven))
+    brief = [one for one in _distinct(live) if not (_is_proven(run, one) and run.made.was_launched(one))]
+    run.progress.begin("brief", len(brief))
     run.measure = replace(run.measure, min_ns=BRIEF_NS, budget_ns=BRIEF_NS)
-    _block(run, unproven, "speed", 0, run.experiment.spec.seed)
+    _block(run, brief, "speed", 0, run.experiment.spec.seed)
 
 
 def _is_proven(run: Run, one: ReadyCase) -> bool:
@@ -165,27 +166,66 @@ def _is_proven(run: Run, one: ReadyCase) -> bool:
     return parity is not None and parity.status == "passed"
 
 
-def _prove(run: Run, cases: Sequence[ReadyCase]) -> None:
-    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs. Those of
-    a network come together: its judges are made once for all, and judges of a large one take gigabytes. Among
-    them frameworks, who may compile for long, take turns with others, who are sooner done than judged."""
-    seed = run.experiment.spec.seed
-    cases = [one for those in alike(cases, _judged_alike) for one in in_turns(those, is_framework)]
-    missing = [one for one in cases if run.recorded.find("proof", one.case.id, 0) is None]
-    at_once = proofs_at_once(missing)
-    waiting = iter([_words("proof", one, 0) for one in missing])
-    run.progress.next(" and ".join(words for _, words in zip(range(at_once), waiting, strict=False)))
+def _prove(run: Run, live: Sequence[ReadyCase]) -> None:
+    """One for all that differ in nothing that changes what is computed. Of proofs that an earlier session
+    or run made, none is made again."""
+    seed, planned = run.experiment.spec.seed, len(proven_ones(live))
+    distinct = _distinct(live)
+    recorded = {one.case.content_id: run.recorded.find("proof", one.case.id, 0) for one in distinct}
+    run.made = Proofs(distinct, {name: record for name, record in recorded.items() if record is not None})
+
+    def count(proofs: int) -> None:
+        """So many come that may be more than were planned."""
+        nonlocal planned
+        run.progress.more(max(0, proofs - planned))
+        planned = max(0, planned - proofs)
+
+    count(len(run.made.records))
+    run.progress.left_out(len(run.made.records))
 
     def plan(place: int, one: ReadyCase) -> LaunchPlan:
         return _plan(run, one, "proof", run.folder / "proof" / one.case.content_id, seed, 0, place)
 
+    def tell(kept: Sequence[LaunchRecord], why: Sequence[str]) -> None:
+        count(len(kept))
+        run.progress.left_out(len(kept))
+        if kept or why:
+            said = [f"{len(kept)} proof{'s' * (len(kept) > 1)} kept of earlier runs"] if kept else []
+            run.progress.next("; ".join([*said, *(f"proven anew: {words}" for words in why)]))
+
+    def launch(
+        cases: Sequence[ReadyCase], plans: Sequence[LaunchPlan], keep: Callable[[LaunchRecord], None]
+    ) -> Sequence[LaunchRecord]:
+        count(len(cases))
+        return _prove_these(run, cases, plans, keep)
+
+    run.made.make(run.engine.keeper, run.record.id, plan, launch, tell)
+    run.proofs |= run.made.parities()
+
+
+def _prove_these(
+    run: Run,
+    cases: Sequence[ReadyCase],
+    plans: Sequence[LaunchPlan],
+    keep: Callable[[LaunchRecord], None],
+) -> list[LaunchRecord]:
+    """Nothing is timed: one for each processor at once, and while one is judged, the next one runs. Those of
+    a network come together: its judges are made once for all, and judges of a large one take gigabytes. Among
+    them frameworks, who may compile for long, take turns with others, who are sooner done than judged."""
+    ordered = [one for those in alike(cases, _judged_alike) for one in in_turns(those, is_framework)]
+    by_case = {plan.case.id: plan for plan in plans}
+    at_once = proofs_at_once(ordered)
+    waiting = iter([_words("proof", one, 0) for one in ordered])
+    run.progress.next(" and ".join(words for _, words in zip(range(at_once), waiting, strict=False)))
+
     def done(record: LaunchRecord) -> None:
         run.progress.done(record)
+        keep(record)
         run.progress.next(next(waiting, "proofs are judged"))
 
-    for one, record in _together(run, cases, "proof", 0, plan, at_once, done):
-        if record.outcome == "ok":
-            run.proofs[one.case.content_id] = record.parity
+    placed = [replace(by_case[one.case.id], position=place) for place, one in enumerate(ordered)]
+    made = {record.case: record for record in run.engine.together(placed, at_once, done, None)}
+    return [made[one.case.id] for one in cases]
 
 
 def _judged_alike(one: ReadyCase) -> tuple[Hashable, ...]:
@@ -232,7 +272,10 @@ def _heats(run: Run, cases: Sequence[ReadyCase], block: int) -> None:
     run.progress.left_out(len(ridden))
     for record in ridden:
         _noted(run, by_id[record.case], record)
-    needed = partial(needed_bytes, run.folder)
+
+    def needed(one: ReadyCase) -> int:
+        return needed_bytes(run.folder, run.made.giver(one))
+
     done = {record.case for record in ridden}
     together, *apart = _apart(run, able)
     heats = heats_of(together, spec.measure.reference, needed, available_bytes(), done, mixed=run.mixed)
@@ -333,7 +376,7 @@ def _learn(run: Run, pupils: Sequence[ReadyCase], block: int) -> None:
     """One seed of each, without those that failed with another. Nothing is timed: several learn at once."""
     able = [one for one in pupils if _can_run(run, one, 1)]
     run.progress.left_out(len(pupils) - len(able))
-    largest = max((needed_bytes(run.folder, one) for one in able), default=0)
+    largest = max((needed_bytes(run.folder, run.made.giver(one)) for one in able), default=0)
     at_once = side_by_side(able, len(os.sched_getaffinity(0)), largest, available_bytes())
     seed = run.experiment.spec.seed
     ordered = shuffled_block(able, seed=seed, purpose="learning", block=block)
@@ -392,6 +435,7 @@ def _plan(
         position=position,
         measure=run.measure,
         proof=run.proofs.get(one.case.content_id) if seed == spec.seed and purpose != "proof" else None,
+        kept=run.made.kept(one) if purpose != "proof" else None,
         environment=spec.environment,
         contender=one.contender,
         goes_on=run.goes_on.get(one.case.id),

@@ -21,6 +21,7 @@ def run(
     /,
     *,
     results: str | Path = "results",
+    prove_again: bool = False,
     quiet: bool = False,
     **keys: Any,
 ) -> Results:
@@ -29,8 +30,9 @@ def run(
     `experiment`: the name of a shipped one, a path to a TOML file, the document itself, an Experiment, or
     nothing (then the keys are the experiment). `keys` replace what it says, as on the command line; a list
     spans: threads=[1, 2]. Keys with a dot: **{"optimizer.learning_rate": 0.01}. Records go under `results`.
+    `prove_again`: no proof of an earlier run counts.
     """
-    return _experiment(experiment, keys).run(results=results, quiet=quiet)
+    return _experiment(experiment, keys).run(results=results, prove_again=prove_again, quiet=quiet)
 
 
 def profile(
@@ -38,11 +40,12 @@ def profile(
     /,
     *,
     results: str | Path = "results",
+    prove_again: bool = False,
     quiet: bool = False,
     **keys: Any,
 ) -> Profile:
     """Profiles a step of each case, layer by layer: where does its time go? Arguments as in run()."""
-    return _experiment(experiment, keys).profile(results=results, quiet=quiet)
+    return _experiment(experiment, keys).profile(results=results, prove_again=prove_again, quiet=quiet)
 
 
 def _experiment(experiment: AnyExperiment | None, keys: Mapping[str, Any]) -> Experiment:

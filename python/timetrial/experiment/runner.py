@@ -54,14 +54,21 @@ class RunStoppedError(MeasurementError):
 
 
 def run_experiment(
-    experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
+    experiment: Experiment,
+    results: Path,
+    *,
+    prove_again: bool = False,
+    quiet: bool = False,
+    engine: Engine | None = None,
 ) -> Results:
     """Measures and returns the results. Raises InputError before anything starts, Interrupted on Ctrl-C,
     RunStoppedError if records can no longer be kept. Beside a step of the user's own all keep their memory
-    (allocator.py)."""
+    (allocator.py). `prove_again`: no proof of an earlier run counts."""
     if any(is_callable_word(one.case.backend) for one in experiment.cases):
         experiment = with_settled_allocator(experiment)
-    return _session(experiment, results, phases.measure, {}, quiet=quiet, engine=engine)
+    return _session(
+        experiment, results, phases.measure, {}, prove_again=prove_again, quiet=quiet, engine=engine
+    )
 
 
 def run_mixed(
@@ -89,20 +96,41 @@ def run_mixed(
 
 
 def check_experiment(
-    experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
+    experiment: Experiment,
+    results: Path,
+    *,
+    prove_again: bool = False,
+    quiet: bool = False,
+    engine: Engine | None = None,
 ) -> Results:
     """What needs no clock: each case is proven and, where the experiment trains, learns. What has no proof
-    takes its steps in one speed launch, which shows that it runs. Raises as run_experiment() does."""
+    takes its steps in one speed launch, which shows that it runs. `prove_again`, and raises: as
+    run_experiment()."""
     spec = experiment.spec
     untimed = spec.model_copy(update={"measure": spec.measure.model_copy(update={"launches": 0})})
     experiment = replace(experiment, spec=untimed)
-    return _session(experiment, results, phases.check, {}, quiet=quiet, engine=engine, peaks=False)
+    return _session(
+        experiment,
+        results,
+        phases.check,
+        {},
+        prove_again=prove_again,
+        quiet=quiet,
+        engine=engine,
+        peaks=False,
+    )
 
 
 def profile_experiment(
-    experiment: Experiment, results: Path, *, quiet: bool = False, engine: Engine | None = None
+    experiment: Experiment,
+    results: Path,
+    *,
+    prove_again: bool = False,
+    quiet: bool = False,
+    engine: Engine | None = None,
 ) -> Profile:
-    """Proves each case and profiles it in one launch of its own. Raises as run_experiment() does."""
+    """Proves each case and profiles it in one launch of its own. `prove_again`, and raises: as
+    run_experiment()."""
     for one in experiment.cases:
         if one.case.task != "train":
             raise InputError(f"task is '{one.case.task}': only a train step can be profiled. Leave task out.")
@@ -115,7 +143,14 @@ def profile_experiment(
         "again": experiment.again_with("profile"),
     }
     return _session(
-        experiment, results, phases.profile, record, quiet=quiet, engine=engine, bandwidths=True
+        experiment,
+        results,
+        phases.profile,
+        record,
+        prove_again=prove_again,
+        quiet=quiet,
+        engine=engine,
+        bandwidths=True,
     ).profile
 
 
@@ -151,6 +186,7 @@ def _session(
     *,
     quiet: bool,
     engine: Engine | None,
+    prove_again: bool = False,
     peaks: bool = True,
     bandwidths: bool = False,
     mixed: bool = False,
@@ -161,6 +197,7 @@ def _session(
     `peaks`, `bandwidths`: whether the machine's own are measured beforehand. `mixed`, `earlier`: run_mixed().
     """
     engine = engine or real_engine()
+    engine = engine.proving_again() if prove_again else engine
     ready = _checked(experiment, engine, mixed=mixed)
     store.check_writable(results)
     with engine.lock():

@@ -105,7 +105,7 @@ CASES_AND_LAUNCHES = [
     _fact("launches", "turns", "integer", "turns it took; 0: it was alone"),
     _fact("launches", "turns_disturbed", "integer", "of them, those that others disturbed"),
     _fact("launches", "disturbed", "yes or no", "whether other programs or a limit disturbed it"),
-    _text("launches", "compile_cache", "cold, warm or none: the folder of what is compiled", "older records"),
+    _text("launches", "compile_cache", "cold, warm or none: what is compiled or chosen", "older records"),
     _fact("launches", "duration_s", "number", "of the whole launch", unit="s"),
     _text("launches", "started_at", "ISO 8601, UTC"),
     *_interval("cases", "step_time_ns", "ns", "all time of the steady part over its steps, over launches",

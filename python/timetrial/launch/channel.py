@@ -62,7 +62,10 @@ class Channel:
         is_proof, limits = self.plan.purpose == "proof", self.plan.measure.limits
         began, verb = time.monotonic_ns(), command.split()[0]
         self.process.send(command, answer)
-        limit_s = patience_s(limits) if is_proof else limits.progress_timeout_s
+        # What shows layers may be compiled when it is asked for first, in a timed launch behind what was
+        # timed.
+        is_patient = is_proof or verb == "show"
+        limit_s = patience_s(limits) if is_patient else limits.progress_timeout_s
         said = self.process.wait(answer, f"'{verb}'", limit_s, cancelled=self._cancelled)
         if is_proof and self.first_call_ns is None and verb in FIRST_CALLS:
             self.first_call_ns = time.monotonic_ns() - began

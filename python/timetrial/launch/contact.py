@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.launch.counted_steps import CountedSteps
@@ -66,12 +67,12 @@ class LaunchContact:
 
     def dump(self, role: str) -> Tensors:
         """Every tensor of a role."""
-        folder, descriptor = self._place()
-        names = self._ask(f"dump {role} {folder}", DumpDone).tensors
-        try:
-            return {name: read_array(folder / f"{name}.npy", self._most_bytes) for name in sorted(names)}
-        finally:
-            empty(descriptor)
+        return self._tensors(f"dump {role}")
+
+    def show(self, places: NDArray[np.int64] | None) -> Tensors:
+        """What the layers make of the batch that comes next, at these places of it."""
+        words = "all" if places is None else ",".join(map(str, places.tolist()))
+        return self._tensors(f"show {words}")
 
     def outputs(self) -> NDArray[Any]:
         """Inference between steps."""
@@ -87,6 +88,14 @@ class LaunchContact:
             os.close(self._own[1])
             self._own = None
         remove(self._folder)
+
+    def _tensors(self, command: str) -> Tensors:
+        folder, descriptor = self._place()
+        names = self._ask(f"{command} {folder}", DumpDone).tensors
+        try:
+            return {name: read_array(folder / f"{name}.npy", self._most_bytes) for name in sorted(names)}
+        finally:
+            empty(descriptor)
 
     def _array(self, command: str) -> NDArray[Any]:
         folder, descriptor = self._place()

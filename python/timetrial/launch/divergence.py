@@ -24,14 +24,25 @@ def check_finite(observations: Sequence[Observation]) -> None:
                 raise LaunchError("nan", f"{name} is not finite at the end")
 
 
-def check_bounded(observations: Sequence[Observation], first_losses: Sequence[float]) -> None:
-    """The same of training that is about to diverge. There rounding decides: a tanh whose input is 20 has in
-    f32 the derivative 0. `first_losses`: of the proof, from the initial values."""
-    for seen in observations:
-        if seen.loss is not None and first_losses and abs(seen.loss) > DIVERGED * abs(first_losses[0]):
-            raise LaunchError(
-                "nan",
-                f"{seen.name}: the loss is {seen.loss:.3g}, and was {first_losses[0]:.3g} at first: training "
-                "has diverged, and rounding decides what comes of it. A smaller optimizer.learning_rate "
-                "helps",
-            )
+class Divergence:
+    """What is wrong where training has diverged, or is about to. There rounding decides: a tanh whose input
+    is 20 has in f32 the derivative 0. `first`: the loss from the initial values, where it is known."""
+
+    def __init__(self, observations: Sequence[Observation], first: Sequence[float]):
+        self._observations = observations
+        self._first = abs(first[0]) if first else None
+
+    def check(self, failed: Observation) -> None:
+        """LaunchError if what was seen up to here has diverged."""
+        for seen in self._observations:
+            if not all(np.all(np.isfinite(values)) for values in seen.before.parameter.values()):
+                raise LaunchError("nan", f"{seen.name}: parameters are not finite: training has diverged")
+            if self._first and seen.loss is not None and abs(seen.loss) > DIVERGED * self._first:
+                raise LaunchError(
+                    "nan",
+                    f"{seen.name}: the loss is {seen.loss:.3g}, and was {self._first:.3g} at first: training "
+                    "has diverged, and rounding decides what comes of it. A smaller optimizer.learning_rate "
+                    "helps",
+                )
+            if seen is failed:
+                return

@@ -12,30 +12,33 @@ import math
 import random
 from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from timetrial.agreement.precision import precision_of
 from timetrial.errors import InputError, Unavailable
 from timetrial.launch.contact import LaunchContact
-from timetrial.launch.divergence import check_bounded, check_finite
+from timetrial.launch.divergence import Divergence, check_finite
 from timetrial.launch.plan import LaunchPlan
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.court import FIRST_LOSSES
 from timetrial.proof.expected import expected_of
-from timetrial.proof.judge import Judge, NoJudge, judge_of
+from timetrial.proof.judge import Judge, NoJudge, judge_of, recipe_part
 from timetrial.proof.parity import compare, compare_losses, merged, unproven
-from timetrial.proof.parts import part_of
-from timetrial.proof_batches.clear import with_clear_batches
+from timetrial.proof.parts import part_of, samples
+from timetrial.proof_batches.few import of_few_images
 from timetrial.proof_batches.stress import stressed, with_recipe
-from timetrial.questions.observed import Observation
-from timetrial.questions.sequence import LARGE_BYTES, Proof, end_observations, run_proof
+from timetrial.questions.observed import Batches, Observation
+from timetrial.questions.sequence import LARGE_BYTES, LOSSES, STEPS_OF_LARGE, Proof, Questions
 from timetrial.records.model import Parity
 
 STRESS = "stress: "
+MOST_SHOWN_BYTES = 300_000_000  # of a batch of which no image comes twice
 MOST_MORE = 8  # steps before those at the end that are judged: fewer than this, by chance
 
 
 class Gate:
-    """`prepared` is what the job is made of: the plan's workload with batches that are clear. Judging ends
-    with KeyboardInterrupt once it is `cancelled`."""
+    """`prepared` is what the job is made of: the plan's workload with batches of few different images.
+    Judging ends with KeyboardInterrupt once it is `cancelled`."""
 
     def __init__(self, plan: LaunchPlan, cancelled: Callable[[], bool] = lambda: False):
         self.is_stress = False
@@ -45,38 +48,63 @@ class Gate:
         self._judge: Judge | None = None
         self._reason = "there is no network that a judge could compute"
         self._observations: list[Observation] = []
-        self._doubted: list[float] = []
-        self._doubt = ""
 
     def open(self) -> None:
         """Finds the judge, before the contender starts."""
         if self._judge is not None or not self.prepared.job["streams"]:
             return
         try:
-            self._judge = judge_of(self.prepared, is_stress=self.is_stress)
+            self._judge = judge_of(self.prepared, self._part)
         except NoJudge as reason:
             self._reason = str(reason)
             return
-        self.prepared = with_clear_batches(self.prepared, self._judge)
+        self.prepared = of_few_images(self.prepared, self._part)
 
     def run_proof(self, contact: LaunchContact) -> Proof:
         """Asks for everything."""
         try:
-            task, own_data = self._plan.case.task, not self.is_stress
-            return run_proof(task, contact, own_data=own_data, is_large=self._is_large)
+            return self._questions(contact).proof(own_data=not self.is_stress)
         finally:
             contact.close()
 
+    def _questions(self, contact: LaunchContact) -> Questions:
+        batches = Batches(self.prepared.job["streams"])
+
+        def of_batch(stream: str, row: int) -> NDArray[np.int64] | None:
+            return samples(batches.batch(stream, row), self._part)
+
+        return Questions(self._plan.case.task, contact, of_batch, is_large=self._is_large)
+
+    @property
+    def _part(self) -> int:
+        """How many different images a batch of the proof has."""
+        network = self.prepared.network
+        if network is None:
+            return self.prepared.batch_size or 1
+        return recipe_part(network) if self.is_stress else part_of(network)
+
     @property
     def _is_large(self) -> bool:
-        """Of such a network a proof shows fewer steps, and of its own losses the first alone is followed: the
-        judge takes long for a batch of all different images, or all dumps together were too large."""
+        """Of such a network a proof shows fewer steps, and of its own data nothing but losses: the judge
+        takes long for a batch of all different images, or all dumps together were too large."""
         network = self.prepared.network
         if network is None:
             return False
         size = 4 * sum(math.prod(one["shape"]) for one in network.parameters)
         takes_long = network.couples_batch and part_of(network) < network.batch_size
         return takes_long or size > LARGE_BYTES
+
+    @property
+    def _steps_looked_into(self) -> int:
+        """Of those on the workload's own batches. All images of such a batch are different, and where they
+        depend on each other all are shown and judged at once: none is looked into where that is too much."""
+        network = self.prepared.network
+        if network is None:
+            return 0
+        whole = network.couples_batch and part_of(network) < network.batch_size
+        if whole and network.activation_bytes > MOST_SHOWN_BYTES:
+            return 0
+        return STEPS_OF_LARGE if self._is_large else LOSSES
 
     def judge_proof(self, proof: Proof, prefix: str = "") -> Parity:
         """Of a proof of this launch's job."""
@@ -91,6 +119,7 @@ class Gate:
             prefix=prefix,
             precision=precision_of(self._plan.case.settings),
             cancelled=self._cancelled,
+            failed=Divergence(proof.observations, proof.losses[:1]).check,
         )
         return parity.model_copy(update={"deterministic": proof.deterministic})
 
@@ -99,15 +128,14 @@ class Gate:
         plan = self._plan
         try:
             prepared = stressed(plan.case.workload, plan.prepared, plan.seed)
-            judge = judge_of(prepared, is_stress=True)
+            assert prepared.network is not None
+            judge = judge_of(prepared, recipe_part(prepared.network))
         except (InputError, NoJudge) as reason:
             return unproven(str(reason), parity.losses)
         prepared = with_recipe(prepared, judge)
         case = dataclasses.replace(
             plan.case,
-            workload=dataclasses.replace(
-                plan.case.workload, batch_size=prepared.batch_size, optimizer=prepared.job["optimizer"]
-            ),
+            workload=dataclasses.replace(plan.case.workload, optimizer=prepared.job["optimizer"]),
         )
         stress = dataclasses.replace(
             plan, case=case, prepared=prepared, folder=plan.folder / "stress", proof=None
@@ -134,22 +162,29 @@ class Gate:
             return
         try:
             more = random.Random(f"{self._plan.seed} {self._plan.id}").randrange(MOST_MORE)
-            self._observations += end_observations(self._plan.case.task, contact, steps, more, since)
+            self._observations += self._questions(contact).end(steps, more, since)
             contact.stream("train")
         finally:
             contact.close()
 
-    def hold_against(self, losses: Sequence[float], proof: Parity) -> None:
-        """The first losses of a timed launch are its proof's. Kernels that are chosen anew in every process
-        may round a decision otherwise, which the judge must find behind the launch (ways.py); but of a large
-        network some always turn, in a whole batch too many to be found. LaunchError: nobody can judge."""
-        many_turn = self._is_large and self._plan.case.task == "train"
-        words = compare_losses(losses, proof, turned=many_turn)
-        if words is None:
-            return
-        if self._judge is None:
+    def look_again(self, contact: LaunchContact, losses: Sequence[float], words: str) -> None:
+        """The first steps of a timed launch once more, looked into as in a proof, where their losses are
+        others than its proof's; `words` say so. Other kernels, chosen in this process or for other threads,
+        round otherwise, and behind normalizations that may grow to percents within one step: so they count
+        as the steps' own if the same program gives them again. LaunchError: it does not."""
+        proof = self._plan.proof
+        if self._judge is None or self._plan.case.task != "train" or proof is None:
             raise LaunchError("wrong", words)
-        self._doubted, self._doubt = list(losses), words
+        if compare_losses(losses[:1], proof) is not None:  # nothing has grown yet
+            raise LaunchError("wrong", words)
+        steps = min(len(losses), len(proof.losses))
+        try:
+            seen, again = self._questions(contact).again(steps, looked=self._steps_looked_into)
+        finally:
+            contact.close()
+        if compare_losses(losses, proof.model_copy(update={"losses": again})) is not None:
+            raise LaunchError("wrong", words)
+        self._observations += seen
 
     def forget(self) -> None:
         """What was observed."""
@@ -160,17 +195,15 @@ class Gate:
         if self._judge is None or not self._observations:
             return None
         check_finite(self._observations)
+        first = self._plan.proof.losses[:1] if self._plan.proof else ()
         parity = compare(
             self._observations,
             self._judge,
             expected_of(self.prepared),
-            losses=self._doubted,
             precision=precision_of(self._plan.case.settings),
             cancelled=self._cancelled,
+            failed=Divergence(self._observations, first).check,
         )
         if parity.status == "failed":
-            check_bounded(self._observations, self._plan.proof.losses if self._plan.proof else ())
-            is_doubted = (parity.tensor or "").startswith(FIRST_LOSSES)
-            reason = self._doubt if is_doubted else f"behind the timed part: {parity.reason}"
-            return parity.model_copy(update={"reason": reason})
+            return parity.model_copy(update={"reason": f"behind the timed part: {parity.reason}"})
         return parity

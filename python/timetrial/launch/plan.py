@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetrial.cases.case import Case
-from timetrial.records.model import Parity, Purpose
+from timetrial.records.model import Library, Parity, Purpose
 from timetrial.statistics.stopping import StopRule
 
 if TYPE_CHECKING:
@@ -46,6 +46,14 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class KeptProof:
+    """What a launch must have in common with its proof, which an earlier run made."""
+
+    libraries: Sequence[Library]  # that it had mapped
+    same_settings: bool = True  # False: other threads, say, with which it may have needed fewer of them
+
+
+@dataclass(frozen=True)
 class LaunchPlan:
     """One launch of one case.
 
@@ -65,6 +73,7 @@ class LaunchPlan:
     at_once: int = 1  # contenders that may be alive with it, running: several where nothing is timed
     measure: Measure = field(default_factory=Measure)
     proof: Parity | None = None
+    kept: KeptProof | None = None  # None: the proof was made in this run, or there is none
     environment: Mapping[str, str] = field(default_factory=dict)  # what the experiment's [environment] names
     goes_on: str | None = None  # what goes on while its steps are stopped, which is why it is by itself
     processors: frozenset[int] | None = None  # of this launch, where its case names none; as many as threads

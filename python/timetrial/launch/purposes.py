@@ -27,7 +27,7 @@ from timetrial.launch.turns import await_others, run_turns
 from timetrial.observing.accounts import Accounts, remembers
 from timetrial.observing.subnormals import count_subnormals
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.parity import unproven
+from timetrial.proof.parity import compare_losses, unproven
 from timetrial.questions.sequence import Proof
 from timetrial.records.store import LAYERS_FILE
 from timetrial.statistics.growth import NEIGHBORS, does_nothing, lasting_change
@@ -133,13 +133,16 @@ class Timed:
         found.warnings += [accounts.warning] if computes and accounts.warning else []
 
     def _check_end(self, channel: Channel, found: Found) -> None:
-        """The first losses are the proof's or can be judged themselves, and so can what the next steps do."""
+        """The first losses are the proof's, or those of the same steps when they are looked into; and so are
+        the next steps."""
         if channel.unprovable:
             return
-        if channel.plan.proof is not None:
-            self.gate.hold_against(channel.files.first_losses, channel.plan.proof)
+        losses = list(channel.files.first_losses)
+        words = compare_losses(losses, channel.plan.proof) if channel.plan.proof is not None else None
         channel.files.first_losses_end()
         _observe(self.gate, channel)
+        if words is not None:
+            self.gate.look_again(channel.contact("judged"), losses, words)
         runner = channel.runner
         if runner.passes and channel.plan.purpose in PASSED_PURPOSES:  # without, no step comes again
             first_pass_ns = runner.durations_ns("first", "warmup", "steady")[: runner.passes.steps]

@@ -15,7 +15,7 @@ from typing import Any
 from timetrial.caps.caps import caps_of
 from timetrial.cases.case import Case
 from timetrial.cases.environment import variables_of
-from timetrial.contenders.compile_cache import compiled
+from timetrial.contenders.compile_cache import as_said, compiled, forget_compiled, starts_alone
 from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import affinity_of, pins_of, setting_environment
 from timetrial.control import counting
@@ -48,6 +48,7 @@ from timetrial.processes.outcome import LaunchError
 from timetrial.processes.own_memory import give_back_freed
 from timetrial.questions.sequence import Proof
 from timetrial.records.model import LaunchRecord
+from timetrial.records.same_libraries import other_libraries
 from timetrial.records.samples import sample_marks
 
 
@@ -110,8 +111,25 @@ class Launch:
             found.fail(failure)
         except Unavailable as error:
             found.fail(LaunchError("unavailable", str(error)))
+        if self.plan.purpose == "proof" and found.outcome != "ok" and self.cached is not None:
+            forget_compiled(*self.cached, self.plan.contender or resolve(self.plan.case))
         found.warnings += written_to_home(self.plan.folder / "home")
-        return found.record(self.plan)
+        return self._held_against_kept(found.record(self.plan))
+
+    def _held_against_kept(self, record: LaunchRecord) -> LaunchRecord:
+        """A proof of another day says nothing of library files that came since."""
+        kept = self.plan.kept
+        if kept is None or record.outcome not in ("ok", "wrong", "nan"):
+            return record
+        words = record.reason
+        if record.outcome == "ok":
+            words = other_libraries(record.libraries, kept.libraries, more=not kept.same_settings)
+        if words is None:
+            return record
+        cure = "--prove-again (prove_again=True in Python) or TIMETRIAL_KEEP_PROOFS=no"
+        reason = f"{words}. Its proof was kept of an earlier run; prove it anew, with {cure}"
+        outcome = "wrong" if record.outcome == "ok" else record.outcome
+        return record.model_copy(update={"outcome": outcome, "reason": reason})
 
     def forget(self) -> None:
         """Dumps are mapped: their descriptors do not wait for the garbage collector. What judging took is
@@ -144,7 +162,14 @@ class Launch:
         scratch = plan.folder.resolve() / "tmp"
         with (
             self.alive or contextlib.nullcontext(),
-            compiled(*self.cached, contender, scratch / "cache", makes=makes) as cache,
+            compiled(
+                *self.cached,
+                contender,
+                scratch / "cache",
+                makes=makes,
+                proves=plan.purpose == "proof",
+                alone=starts_alone(plan.purpose, plan.at_once),
+            ) as cache,
         ):
             if self._cancelled():
                 raise KeyboardInterrupt
@@ -210,6 +235,8 @@ class Launch:
         ready = found.ready = self._wait_for_start(process, limits.start_timeout_s)
         if process.pid is None:
             raise LaunchError("crash", "somebody ended the supervisor of the contender as it began")
+        if found.cache is not None and contender.kind == "native":
+            found.cache = as_said(found.cache, ready.settings)
         found.phases = phases(process.started_ns, ready.phases, time.monotonic_ns())
         version = contender.version
         found.watch = Watch(

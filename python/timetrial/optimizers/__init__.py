@@ -8,7 +8,6 @@ from timetrial.optimizers.rules import (
     kept_states,
     optimizer_keys,
     options_of,
-    state_names,
 )
 from timetrial.optimizers.schedules import SCHEDULES, rates, schedule_keys
 
@@ -23,5 +22,4 @@ __all__ = [
     "options_of",
     "rates",
     "schedule_keys",
-    "state_names",
 ]

@@ -265,11 +265,6 @@ def options_of(optimizer: Mapping[str, Any]) -> list[str]:
     return [option for option in possible if option in optimizer]
 
 
-def state_names() -> list[str]:
-    """Of all rules, each once."""
-    return list(dict.fromkeys(state.name for rule in OPTIMIZERS.values() for state in rule.states))
-
-
 def optimizer_keys() -> dict[str, str]:
     """Every key that an optimizer may have, with the words of the reference."""
     owners: dict[str, list[str]] = {}

@@ -6,8 +6,9 @@ from timetrial.page.figures import drawn
 from timetrial.page.parts import Block, Section, Table, cell, from_grid, pairs
 from timetrial.page.run_section import again, environment
 from timetrial.records.metric import METRICS
+from timetrial.records.proven import content_of
 from timetrial.report.detail import data_facts, experiment_facts, settings_table
-from timetrial.report.proof_words import UNPROVEN
+from timetrial.report.proof_words import UNPROVEN, origin_words
 from timetrial.report.race import RaceTable, explain, header, notes
 from timetrial.results.race import Race
 
@@ -59,7 +60,9 @@ def _proofs(race: Race) -> Table:
         status = parity.status if parity else "unproven"
         largest = parity.max_error if parity else None
         error = "-" if parity is None or largest is None else f"{largest:.2g} ({parity.tensor})"
-        said = [] if parity is None else [parity.reason or "", *parity.notes]
+        proof = race.proof(case.id)
+        lender = proof.case if proof and content_of(proof.case) != content_of(case.id) else None
+        said = [] if parity is None else [parity.reason or "", *parity.notes, *origin_words(lender, proof)]
         words = "; ".join(filter(None, said))
         style = {"passed": "green", "failed": "bold red"}.get(status, "yellow")
         judge = (parity.judge if parity else None) or "-"

@@ -43,12 +43,11 @@ def sizes_of_terms(
 ) -> Mapping[str, float]:
     """Of each of these, the size of what the samples add to its gradient, whichever way; where no sample
     depends on another."""
-    witness = judge.witness()
-    witness.load(parameters)
+    single = judge.sized(1)
     first, place = different(batch)
     total = {name: np.zeros(np.shape(parameters[name])) for name in cancelling}
     for number, times in zip(first.tolist(), np.bincount(place).tolist(), strict=True):
-        one = witness.gradient(rows_of(batch, [number]), {}, activations=False).gradient
+        one = single.gradient(parameters, rows_of(batch, [number])).gradient
         for name, values in total.items():
             values += times / sample_count(batch) * np.abs(one[name])
     return {name: norm(values) for name, values in total.items()}

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from timetrial.agreement.sizes import UNIT, distance, norm
-from timetrial.optimizers import state_names
 from timetrial.proof.expected import Expected
 from timetrial.questions.observed import Look, Observation, Tensors
 from timetrial.records.model import Comparison
@@ -21,11 +20,6 @@ Measure = Literal["relative", "relative_l2"]
 def named(seen: Observation, what: str) -> str:
     """With the moment at which it was seen, as records say it."""
     return f"{seen.name}: {what}" if seen.name else what
-
-
-def is_of_gradient(one: Comparison) -> bool:
-    """Of a gradient, or of what an update made of one."""
-    return any(f"{word} " in one.tensor for word in ("gradient", "parameter", *state_names()))
 
 
 def start_comparisons(seen: Observation, expected: Expected) -> Iterator[Comparison]:
@@ -65,22 +59,27 @@ def kept_comparisons(seen: Observation, kept: Look) -> Iterator[Comparison]:
 
 
 def state_comparison(
-    seen: Observation, behind: Tensors, name: str, judged: NDArray[Any], tolerance: float, doubted: float
+    seen: Observation, behind: Tensors, name: str, judged: Tensors, tolerance: float, besides: float
 ) -> Comparison:
-    """Change against change; a state that is kept in f32 is off by rounding."""
+    """Change against change; a state that is kept in f32 is off by rounding. `besides`: what it may be off
+    by, absolute."""
     before = np.asarray(seen.before.layer_state[name], np.float64)
-    mine = np.asarray(behind[name], np.float64)
-    size = norm(judged - before) or 1.0
-    limit = tolerance * size + 4 * UNIT * (norm(judged) + norm(before)) + doubted
-    return comparison(named(seen, f"state {name}"), "relative_l2", norm(mine - judged) / size, limit / size)
+    mine, theirs = np.asarray(behind[name], np.float64), judged[name]
+    size = norm(theirs - before) or 1.0
+    limit = tolerance * size + 4 * UNIT * (norm(theirs) + norm(before)) + besides
+    return comparison(named(seen, f"state {name}"), "relative_l2", norm(mine - theirs) / size, limit / size)
 
 
-def spread_of(states: Tensors, name: str) -> float:
-    """Of the values of which a state is the mean: one that is 0, since what goes into the layer has been
-    normalized, keeps their rounding."""
+def statistic_size(states: Tensors, name: str) -> float:
+    """The size of the terms of the mean or the variance of a normalization, which a sum over a channel is
+    off by parts of; 0 for other states. Whoever takes the variance from the mean of squares has the squares
+    of the mean among its terms."""
     layer, _, own = name.rpartition(".")
-    variance = states.get(f"{layer}.running_var") if own == "running_mean" else None
-    return 0.0 if variance is None else norm(np.sqrt(np.maximum(variance, 0.0)))
+    mean, variance = (states.get(f"{layer}.{one}") for one in ("running_mean", "running_var"))
+    if mean is None or variance is None:
+        return 0.0
+    squares = np.abs(variance) + mean**2
+    return norm(squares) if own == "running_var" else norm(np.sqrt(squares))
 
 
 def tensor_comparison(
@@ -95,14 +94,20 @@ def tensor_comparison(
 
 def comparison(name: str, measure: Measure, error: float, tolerance: float) -> Comparison:
     """Passed where the error is at most the tolerance; what is not finite has no error, and is not."""
-    finite = math.isfinite(error)
+    finite = math.isfinite(error) and math.isfinite(tolerance)
     return Comparison(
         tensor=name,
         measure=measure,
         error=error if finite else None,
-        tolerance=tolerance,
+        tolerance=tolerance if finite else 0.0,
         passed=finite and error <= tolerance,
     )
+
+
+def relative_distance(mine: float, theirs: float) -> float:
+    """Of two numbers; infinity for what is not finite, the plain one where theirs is 0."""
+    distance = abs(mine - theirs) / (abs(theirs) or 1.0)
+    return distance if math.isfinite(distance) else math.inf
 
 
 def _relative_l2(mine: NDArray[Any], theirs: NDArray[Any]) -> float:

@@ -1,47 +1,54 @@
-"""Hears what a contender showed, one observation after the other, and looks for what rounding made of it."""
+"""Hears what a contender showed, one observation after the other."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, Precision
-from timetrial.agreement.rounding import TIMES, WORDS, Doubt, doubt_of_batch, may_magnify
-from timetrial.agreement.sizes import UNIT, norm, size_of
+from timetrial.agreement.rounding import Doubts, largest, of_disturbances, of_shifts
+from timetrial.agreement.sizes import UNIT, norm
+from timetrial.agreement.sums import of_gradient
 from timetrial.agreement.update import Rule
+from timetrial.control.cpus import allowed_cpus
+from timetrial.core import recurs
 from timetrial.proof.cancelling import Terms, nothing_else, sizes_of_terms
 from timetrial.proof.comparisons import (
     comparison,
-    is_of_gradient,
     kept_comparisons,
     named,
-    spread_of,
+    relative_distance,
     start_comparisons,
     state_comparison,
+    statistic_size,
     tensor_comparison,
 )
-from timetrial.proof.coupled import explain_coupled
-from timetrial.proof.expected import Expected
-from timetrial.proof.flips import MORE_TURNED, every_tie, explain, fits, turns
+from timetrial.proof.decisions import search
+from timetrial.proof.expected import Expected, normalized
 from timetrial.proof.hints import hint
-from timetrial.proof.judge import TIES, Answer, Judge, Ties
-from timetrial.proof.parts import evenly
+from timetrial.proof.judge import Answer, Judge
+from timetrial.proof.layers import layer_comparisons
+from timetrial.proof.parts import is_huge, samples
 from timetrial.proof.rule import changes, implied_gradient
-from timetrial.proof.ways import Guide, relative_distance
-from timetrial.questions.observed import Look, Observation, Plain, Tensors, rows_of
+from timetrial.proof.same_for_all import loss_of, output_of
+from timetrial.questions.observed import Look, Observation, Plain, Tensors, rows_of, sample_count
 from timetrial.records.model import Comparison
 
 ROUNDINGS = 4.0  # of a probability, of UNIT: the exponentials, their sum, the quotient, and a clip beside 1
 LEAST_LOSS = 1e-30  # for a gradient: of a probability that is 1 in double precision any part is rounding
 FIRST_LOSSES = "workload: "  # how comparisons of the losses on the workload's own batches begin
+# Of the loss of a whole batch of different images that depend on each other, of which nothing else was shown.
+UNSEEN = 1e-3
+MOST_DOUBTED = 0.25  # of a gradient: by more no rounding excuses one of which it leaves anything
+MOST_DOUBTED_SHOWN = 0.01  # the same of what a layer shows, of states and of the loss
+MOST_CARRIED = 0.01  # of a gradient, for it to be taken for as much at the next look
+WORDS = "within what last places make of the judge's own numbers"
 
 
 class Court:
@@ -56,10 +63,29 @@ class Court:
         self._expected = expected
         # "gradient" has no optimizer to speak of.
         self._rule = Rule.of(expected.optimizer, expected.undecayed)
-        self._ties: Ties = "first"  # what explained this contender's gradients so far
+        self._first: tuple[Observation, Answer] | None = None  # until the first step was judged
+        self._has_begun = self._has_heard = False
+        self._heard: Tensors | None = None  # what was shown last: its layers have been heard
+        # Of an answer: what rounding makes of it, and what part of each gradient that is.
+        self._disturbed: tuple[weakref.ref[Answer], Doubts, Mapping[str, float]] | None = None
+        self._excused: Doubts = {}  # in the last observation
+        self._held: set[str] = set()  # parameters of whose gradients rounding left something, somewhere
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything has, so far."""
+        return all(one.passed for one in self.comparisons)
+
+    @property
+    def never_held(self) -> list[str]:
+        """Parameters of whose gradients rounding may have left nothing wherever one was looked at."""
+        return [name for name in self._expected.initial if self._has_heard and name not in self._held]
 
     def hear(self, seen: Observation) -> None:
         """Adds what it says to the comparisons."""
+        known = {layer["name"] for layer in self._expected.layers}
+        if seen.shown is not None and not seen.shown.keys() <= known:
+            seen = replace(seen, shown={name: one for name, one in seen.shown.items() if name in known})
         if seen.fresh:
             self.comparisons += start_comparisons(seen, self._expected)
         if seen.gradient is not None or seen.after is not None:
@@ -68,9 +94,44 @@ class Court:
             self.comparisons += kept_comparisons(seen, seen.kept)
         if seen.output is not None:
             batch = self._expected.batches.batch(seen.stream, seen.row)
-            judged = self._judge.output(self._values(seen.before), batch)
+            asked = self._values(seen.before), batch
+            judged = output_of(self._judge, *asked) if seen.fresh else self._judge.output(*asked)
             name = named(seen, "output")
             self.comparisons.append(tensor_comparison(name, seen.output, judged, self.precision.value))
+
+    def repeated(self, plain: Plain) -> None:
+        """Steps that nobody looked into have the losses of the same steps, each of which was looked into,
+        and lead to the same end."""
+        if len(plain.losses) != len(plain.seen_losses):
+            words = f"{len(plain.losses)} losses of {len(plain.seen_losses)} plain steps"
+            self.comparisons.append(comparison(words, "relative", math.inf, 0.0))
+        self._same("plain step {}: loss", plain.losses, plain.seen_losses)
+        ends = (plain.end.parameter, plain.seen_end.parameter)
+        start = self._expected.initial
+        apart, way, size = (
+            math.sqrt(sum(norm(np.asarray(one[name], np.float64) - other[name]) ** 2 for name in start))
+            for one, other in (ends, (ends[1], start), (ends[1], dict.fromkeys(start, 0.0)))
+        )
+        steps = len(plain.seen_losses)
+        limit = self.precision.way * way + 2 * UNIT * steps * size  # each weight is rounded in each step
+        name = f"the way of {steps} plain steps"
+        self.comparisons.append(comparison(name, "relative_l2", apart / (way or 1.0), limit / (way or 1.0)))
+
+    def first_losses(self, losses: Sequence[float], seen: Sequence[float]) -> None:
+        """On the workload's own batches: those of the same steps that were looked into (`seen`). Of a large
+        network none was: the first is the judge's own, of a whole batch."""
+        self._same(f"{FIRST_LOSSES}loss of step {{}}", losses, seen)
+        if seen:
+            return
+        now = {**self._expected.initial, **self._expected.states}
+        judged = loss_of(self._judge, now, self._expected.batches.batch("train", 0))
+        unseen = UNSEEN / self.precision.loss if self._expected.couples_batch else 1.0
+        name = f"{FIRST_LOSSES}loss of step 1"
+        self.comparisons.append(self._loss(name, losses[0], judged, unseen))
+
+    def _same(self, name: str, losses: Sequence[float], seen: Sequence[float]) -> None:
+        for step, (mine, theirs) in enumerate(zip(losses, seen, strict=False)):
+            self.comparisons.append(self._loss(name.format(step + 1), mine, theirs, GROWTH**step))
 
     def _values(self, seen: Look) -> Tensors:
         """What the judge computes at."""
@@ -81,217 +142,223 @@ class Court:
 
     def _hear_gradient(self, seen: Observation) -> None:
         batch = self._expected.batches.batch(seen.stream, seen.row)
-        parameters = self._values(seen.before)
-        answer = self._judge.gradient(parameters, batch, activations=seen.activation is not None)
-        answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
-        found = self._gradient_comparisons(seen, answer)
+        answer = self._answer(seen, batch)
+        found = self._comparisons(seen, batch, answer)
+        self._excused, self._has_heard = {}, True
         failed = any(not one.passed and one.error is not None for one in found) and self.precision is F32
         # What failed before has no excuse any more; looking for one takes as long as all the judging.
-        if failed and all(one.passed for one in self.comparisons):
-            answer, found = self._excused(seen, answer, parameters, batch, found)
+        if failed and self.passed:
+            found = self._closer(seen, batch, answer, found)
+        for name in self._expected.initial:
+            if self._excused.get(("gradient", name), 0.0) <= answer.sizes[name]:
+                self._held.add(name)
         first = next((one for one in found if not one.passed), None)
         # Of a large network a hint takes seconds, and the verdict names the first failure only.
-        if first is not None and all(one.passed for one in self.comparisons):
+        if first is not None and self.passed:
             words_of = hint(first, seen, answer, self._rule)
             if words_of:
                 self.hints[first.tensor] = words_of
         self.comparisons += found
+        self._heard = seen.shown
 
-    def _excused(
-        self, seen: Observation, answer: Answer, parameters: Tensors, batch: Tensors, found: list[Comparison]
-    ) -> tuple[Answer, list[Comparison]]:
-        """The judge's answer with the decisions turned that explain everything, and what is left of `found`
-        then; or both as they are. Where images depend on each other rounding makes more of them besides."""
+    def _answer(self, seen: Observation, batch: Tensors) -> Answer:
+        """The judge's, at what was shown. The first step begins as the first gradient does: it is asked
+        once."""
+        if self._first is not None and _is_same(self._first[0], seen):
+            answer, self._first = self._first[1], None  # gigabytes, of a large network
+            return answer
+        answer = self._judge.gradient(self._values(seen.before), batch, seen.shown)
+        answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
+        if seen.fresh and not self._has_begun:
+            self._first, self._has_begun = (seen, answer), True
+        return answer
+
+    def _closer(
+        self, seen: Observation, batch: Tensors, answer: Answer, found: list[Comparison]
+    ) -> list[Comparison]:
+        """`found`, or what is left of it: sums that cancel are measured by their terms, networks that magnify
+        last places by what these make of the judge's own answer, and decisions that were not what was shown
+        are looked for."""
+        parameters = self._values(seen.before)
         asked = self._judge, parameters, batch, self._expected.cancelling
         terms = functools.cache(functools.partial(sizes_of_terms, *asked))
-        measured = self._by_terms(seen, answer, terms, found)
+        measured = self._by_terms(seen, batch, answer, terms, found)
         if measured is not found:
-            return answer, measured
-        doubt = self._doubt(parameters, batch)
-        for ties in sorted(TIES, key=lambda one: one != self._ties):
-            for explained, words in self._explained(seen, answer, parameters, batch, ties, doubt):
-                again = self._gradient_comparisons(seen, explained)
-                again = self._by_terms(seen, explained, terms, again)
-                # Only what explains everything counts as an explanation.
-                is_explained = bool(words) and all(one.passed for one in again if is_of_gradient(one))
-                if doubt is not None and not (is_explained and all(one.passed for one in again)):
-                    again = self._gradient_comparisons(seen, explained, doubt)
-                    words, is_explained = [*words, WORDS], all(one.passed for one in again)
-                if is_explained:
-                    self._ties = ties
-                    self.turned += [named(seen, one) for one in words]
-                    return explained, again
-        return answer, found
+            return measured
+        if is_huge(self._judge.network):  # there a turn is tried sooner than rounding is drawn
+            again = self._with_turns(seen, batch, answer, found, {}, terms)
+            if again is not found:
+                return again
+        known: Doubts = {}
+        magnifies = self._expected.couples_batch or recurs(self._expected.initial)
+        for doubts in (self._of_before, self._of_disturbances, self._of_shifts) if magnifies else ():
+            known = doubts(seen, batch, answer)
+            again = self._comparisons(seen, batch, answer, known=known)
+            if all(one.passed for one in again):
+                self._excused = known
+                self.turned.append(named(seen, WORDS))
+                return again
+        return self._with_turns(seen, batch, answer, found, known, terms)
 
-    def _doubt(self, parameters: Tensors, batch: Tensors) -> Doubt | None:
-        """None: of a network that makes no more of last places than is allowed anyway."""
-        if not may_magnify(self._expected.initial, self._expected.states):
-            return None
-        first, place = evenly(batch, whole=self._expected.carries_state)
-        witness, images = self._judge.witness(images=len(first)), rows_of(batch, first)
-        trained, states = (_ordered(parameters, of) for of in (self._expected.initial, self._expected.states))
-        return doubt_of_batch(witness, trained, states, images, len(place) // len(first))
+    def _with_turns(
+        self,
+        seen: Observation,
+        batch: Tensors,
+        answer: Answer,
+        found: list[Comparison],
+        known: Doubts,
+        terms: Terms,
+    ) -> list[Comparison]:
+        """`found`, or what is left of it where decisions are looked for that were not what was shown."""
+        if seen.shown is None or any(not one.passed for one in found if "activation " in one.tensor):
+            return found
+        if not all(np.all(np.isfinite(values)) for values in answer.gradient.values()):
+            return found
+        mine, rows = self._gradients_of(seen, answer), self._rows(batch)
+        asks = self._judge, self._expected.layers, self._values(seen.before), rows, seen.shown, answer, mine
+        times = sample_count(batch) // sample_count(rows)
+        limits = self._sizes_and_limits(answer, known, {})[1]
+        for one in search(*asks, limits, times) if mine else ():
+            explained = replace(answer, gradient=one.gradient)
+            again = self._comparisons(seen, batch, explained, known=known)
+            again = self._by_terms(seen, batch, explained, terms, again)
+            # Only what explains everything counts as an explanation.
+            if one.words and all(each.passed for each in again):
+                self._excused = known
+                self.turned += [named(seen, words) for words in [*one.words, *([WORDS] if known else [])]]
+                return again
+        return found
+
+    def _of_before(self, seen: Observation, batch: Tensors, answer: Answer) -> Doubts:
+        """What rounding of a backward pass made of an earlier answer, in proportion to the gradients, where
+        that was little."""
+        del seen, batch
+        known = {} if self._disturbed is None else self._disturbed[2]
+        if not known or max(known.values()) > MOST_CARRIED:
+            return {}
+        return {("gradient", name): answer.sizes[name] * part for name, part in known.items()}
+
+    def _of_disturbances(self, seen: Observation, batch: Tensors, answer: Answer) -> Doubts:
+        """What rounding of a backward pass makes of the judge's answer."""
+        if self._disturbed is None or self._disturbed[0]() is not answer:
+            parameters, rows = self._values(seen.before), self._rows(batch)
+            shown = seen.shown or {}
+            network = self._judge.network
+            at_once = 1 if is_huge(network) or network.has_own_kinds else len(allowed_cpus())
+
+            def ask(draw: int) -> Answer:
+                return self._judge.sized(sample_count(rows), rounding=draw).gradient(parameters, rows, shown)
+
+            found = of_disturbances(answer, ask, at_once)
+            parts = {
+                name: found["gradient", name] / size if size else math.inf
+                for name, size in answer.sizes.items()
+            }
+            self._disturbed = weakref.ref(answer), found, parts
+        return self._disturbed[1]
+
+    def _of_shifts(self, seen: Observation, batch: Tensors, answer: Answer) -> Doubts:
+        """That, or what last places of the parameters and of what goes into normalizations make of it: of
+        nothing that a rectifier or a maximum decides by, so that no decision turns on the way."""
+        parameters, shown = self._values(seen.before), seen.shown or {}
+        trained = _ordered(parameters, self._expected.initial)
+        moved = {f"of {name}": shown[name] for name in normalized(self._expected.layers) if name in shown}
+
+        def ask(at: Tensors) -> Answer:
+            there = {name: at.get(f"of {name}", values) for name, values in shown.items()}
+            return self._judge.gradient({**parameters, **{name: at[name] for name in trained}}, batch, there)
+
+        found = of_shifts(answer, {**trained, **moved}, ask)
+        for kind, made in (("activation", answer.activation), ("state", answer.state)):
+            for name, values in made.items():
+                found[kind, name] = min(found[kind, name], MOST_DOUBTED_SHOWN * norm(values))
+        found["loss", ""] = min(found["loss", ""], MOST_DOUBTED_SHOWN * abs(answer.loss))
+        return largest(self._of_disturbances(seen, batch, answer), found)
+
+    def _gradients_of(self, seen: Observation, answer: Answer) -> Tensors:
+        """The contender's, as it showed them or as its step tells them; none where they are not finite."""
+        shown: Tensors = {}
+        for name in answer.gradient:
+            if seen.gradient is not None:
+                mine = seen.gradient[name]
+            else:
+                implied = implied_gradient(seen, name, self._rule, answer.gradient, answer.sizes[name])
+                if implied is None:
+                    continue
+                mine = implied
+            if not np.all(np.isfinite(mine)):
+                return {}
+            shown[name] = mine
+        return shown
+
+    def _rows(self, batch: Tensors) -> Tensors:
+        """Of the samples that are judged."""
+        places = samples(batch, self._judge.network.batch_size)
+        return batch if places is None else rows_of(batch, places)
 
     def _by_terms(
-        self, seen: Observation, answer: Answer, terms: Terms, found: list[Comparison]
+        self, seen: Observation, batch: Tensors, answer: Answer, terms: Terms, found: list[Comparison]
     ) -> list[Comparison]:
         """The same, or, if nothing failed but what may cancel, with that measured by what the samples add to
         it, if that is all there is to it."""
         if self._expected.couples_batch or not nothing_else(found, self._expected.cancelling):
             return found
-        again = self._gradient_comparisons(seen, answer, terms=terms())
+        again = self._comparisons(seen, batch, answer, terms=terms())
         return again if all(one.passed for one in again) else found
 
-    def _gradient_comparisons(
+    def _comparisons(
         self,
         seen: Observation,
+        batch: Tensors,
         answer: Answer,
-        doubt: Doubt | None = None,
+        known: Doubts | None = None,
         terms: Mapping[str, float] | None = None,
     ) -> list[Comparison]:
-        value, slope = self.precision.value, self._slope(answer.loss)
-        sizes = {
-            name: max(size_of(answer.gradient, name), (terms or {}).get(name, 0.0))
-            for name in self._expected.initial
-        }
-        doubt = doubt or Doubt()
-        sizes = {name: doubt.allowed_of(name, size, slope) / slope for name, size in sizes.items()}
-        kept = TIMES if doubt.least else 1.0  # last layers of few images are off by two roundings
-        found = [
-            tensor_comparison(
-                named(seen, f"activation {node}"),
-                seen.activation[node],
-                answer.activation[node],
-                value,
-                max(kept * norm(answer.activation[node]), doubt.allowed("activation", node) / value),
-            )
-            for node in self._expected.nodes
-            if seen.activation is not None and node in seen.activation and node in answer.activation
-        ]
+        """`known`: by how much the loss and each tensor may differ besides."""
+        value, slope, known = self.precision.value, self._slope(answer.loss), known or {}
+        sizes, limits = self._sizes_and_limits(answer, known, terms or {})
+        found: list[Comparison] = []
+        if seen.shown is not None and seen.shown is not self._heard:
+            rows = self._rows(batch)
+            times = sample_count(batch) / sample_count(rows)
+            layers, parameters = self._expected.layers, self._values(seen.before)
+            found += layer_comparisons(seen, layers, rows, parameters, answer, self.precision, times, known)
         mine = math.nan if seen.loss is None else seen.loss
-        growth = TIMES * doubt.loss / (abs(answer.loss) * self.precision.loss or 1.0)
+        growth = known.get(("loss", ""), 0.0) / (abs(answer.loss) * self.precision.loss or 1.0)
         found.append(self._loss(named(seen, "loss"), mine, answer.loss, max(1.0, growth)))
         if seen.gradient is not None:
             for name in reversed(list(self._expected.initial)):
-                pair = seen.gradient[name], answer.gradient[name]
-                found.append(tensor_comparison(named(seen, f"gradient {name}"), *pair, slope, sizes[name]))
+                pair, size = (seen.gradient[name], answer.gradient[name]), sizes[name] or 1.0
+                words = named(seen, f"gradient {name}")
+                found.append(tensor_comparison(words, *pair, limits[name] / size, size))
         if seen.after is not None:
-            for change in changes(seen, answer.gradient, self._rule, slope, sizes):
+            for change in changes(
+                seen, answer.gradient, self._rule, slope, {name: one / slope for name, one in limits.items()}
+            ):
                 size = change.size if change.size > 0 else 1.0
                 name = named(seen, f"{change.kind} {change.name}")
                 found.append(comparison(name, "relative_l2", change.error / size, change.limit / size))
         behind = seen.moved if seen.after is None else seen.after.layer_state
-        for name in self._expected.states if behind else ():
-            judged = answer.state[name]
-            doubted = doubt.allowed("state", name) + 4 * UNIT * spread_of(answer.state, name)
-            found.append(state_comparison(seen, behind, name, judged, kept * value, doubted))
+        if behind is None:
+            return found
+        for name in self._expected.states:
+            sums = 4 + self._expected.statistics.get(name, 0.0)
+            besides = known.get(("state", name), 0.0) + UNIT * sums * statistic_size(answer.state, name)
+            found.append(state_comparison(seen, behind, name, answer.state, value, besides))
         return found
 
-    def _explained(
-        self,
-        seen: Observation,
-        answer: Answer,
-        parameters: Tensors,
-        batch: Tensors,
-        ties: Ties,
-        doubt: Doubt | None,
-    ) -> Iterator[tuple[Answer, list[str]]]:
-        """The judge's answer with the decisions turned that speak for what was seen, and their words, as far
-        as somebody asks. Where the doubt has what such decisions come to, none need be found."""
-        if doubt is not None and doubt.turning:
-            yield answer, []
-        shown: Tensors = {}
-        for name in answer.gradient:
-            if seen.gradient is not None:
-                mine: NDArray[Any] = seen.gradient[name]
-            else:
-                implied = implied_gradient(seen, name, self._rule, answer.gradient)
-                if implied is None:
-                    continue
-                mine = implied
-            if not np.all(np.isfinite(mine)):
-                return
-            shown[name] = mine
-        if self._expected.couples_batch or not fits(parameters):  # no sample is judged alone; many weights
-            # Below twice the tolerance it may be what rounding makes of such layers, and no decision.
-            tolerance = (TIMES if self._expected.states else 1) * self._slope(answer.loss)
-            asked = self._judge, parameters, batch, shown, tolerance, ties, doubt
-            corrected, words = explain_coupled(*asked, whole=self._expected.carries_state)
-            yield replace(answer, gradient=corrected) if words else answer, words
-            return
-        residual = {
-            name: np.asarray(mine, np.float64) - answer.gradient[name] for name, mine in shown.items()
-        }
-        possible = [every_tie(self._judge, parameters, batch)] if ties == "all" else []
-        left = turns(self._judge, parameters, batch, ties)
-        for number, many in enumerate(MORE_TURNED):
-            more = [*islice(left, many)]
-            if number and not more:
-                return
-            possible += more
-            corrected, words = explain(residual, answer.gradient, possible)
-            yield replace(answer, gradient=corrected), words
-
-    def follow(self, plain: Plain, forced: Sequence[float] = ()) -> None:
-        """The judge's own steps from the initial values: their losses, and roughly their way, must be the
-        contender's. `forced`: what its losses were in these steps when each was looked into, where images
-        depend on each other; these it must repeat, and of the rest what the judge's way says."""
-        start = self._start()
-        guide = self._guide(start)
-        is_long = plain.after is None and bool(self._expected.states)  # for the judge, with all its doubts
-        way = guide.way_of(plain.stream, plain.losses[:1] if is_long else plain.losses)
-        self.turned += [f"plain {words}" for words in way.words]
-        says = way.says(len(way.losses))
-        for step, mine in enumerate(plain.losses):
-            name = f"plain step {step + 1}: loss"
-            pairs = [(one, GROWTH**step) for one in forced[step : step + 1]]
-            if step < says:
-                pairs.append((way.losses[step], way.growth(step, seen=bool(pairs))))
-            seen = [self._loss(name, mine, theirs, growth) for theirs, growth in pairs]
-            # By either: whoever does not repeat its bits may have turned other decisions this time.
-            self.comparisons += sorted(seen, key=lambda one: not one.passed)[:1]
-        if plain.after is not None:
-            ends = [_way(end, start) for end in (plain.after.parameter, way.end)]
-            name = f"the way of {len(plain.losses)} plain steps"
-            found = tensor_comparison(name, ends[0], ends[1], self.precision.way)
-            if not found.passed and self._expected.states:
-                way = guide.doubted(way, plain.stream)
-            if way.lead <= self.precision.way:
-                self.comparisons.append(found)
-
-    def first_losses(self, losses: Sequence[float], *, steps: int, constant: bool) -> None:
-        """On the workload's own batches, of the first `steps`; `constant`: parameters stay as they are."""
-        start, growths = self._start(), [1.0] * steps
-        if constant:
-            judged, now = [], {**start, **_wide(self._expected.states)}
-            for step in range(steps):
-                answer = self._judge.gradient(now, self._expected.batches.batch("train", step))
-                judged.append(answer.loss)
-                now |= answer.state
-        else:
-            way = self._guide(start).way_of("train", losses[:steps])
-            self.turned += [f"{FIRST_LOSSES}{words}" for words in way.words]
-            judged = way.losses[: way.says(steps)]
-            growths = [way.growth(step) for step in range(steps)]
-        for step, (mine, theirs) in enumerate(zip(losses, judged, strict=False)):
-            name = f"{FIRST_LOSSES}loss of step {step + 1}"
-            self.comparisons.append(self._loss(name, mine, theirs, growths[step]))
-
-    def _start(self) -> Tensors:
-        return _wide(self._expected.initial)
-
-    def _guide(self, start: Tensors) -> Guide:
-        states = _wide(self._expected.states)
-        return Guide(
-            self._judge,
-            self._expected.batches,
-            self._rule,
-            start,
-            self._ties,
-            states,
-            tolerance=self.precision.loss,
-            doubt_of=self._doubt,
-        )
+    def _sizes_and_limits(
+        self, answer: Answer, known: Doubts, terms: Mapping[str, float]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """By what each gradient is measured, and how far it may be off, absolute."""
+        sizes, limits = {}, {}
+        for name in self._expected.initial:
+            sizes[name] = max(answer.sizes[name], terms.get(name, 0.0))
+            part = of_gradient(self._slope(answer.loss), self._expected.values.get(name, 0))
+            doubt = known.get(("gradient", name), 0.0)
+            most = doubt if doubt > sizes[name] else min(doubt, MOST_DOUBTED * sizes[name])
+            limits[name] = part * sizes[name] + most
+        return sizes, limits
 
     def _loss(self, name: str, mine: float, theirs: float, growth: float = 1.0) -> Comparison:
         tolerance = max(self.precision.loss * growth, self._rounding(theirs))
@@ -308,13 +375,20 @@ class Court:
         return max(self.precision.gradient, self._rounding(max(abs(loss), LEAST_LOSS)))
 
 
-def _way(end: Tensors, start: Tensors) -> NDArray[np.float64]:
-    """Of all parameters, one behind the other."""
-    return np.concatenate([(np.asarray(end[name], np.float64) - start[name]).ravel() for name in start])
-
-
-def _wide(tensors: Tensors) -> Tensors:
-    return {name: np.asarray(values, np.float64) for name, values in tensors.items()}
+def _is_same(one: Observation, other: Observation) -> bool:
+    """Whether they were taken of the same batch from the same values, and show the same."""
+    if not (one.fresh and other.fresh and (one.stream, one.row) == (other.stream, other.row)):
+        return False
+    pairs = [
+        (one.before.parameter, other.before.parameter),
+        (one.before.layer_state, other.before.layer_state),
+    ]
+    pairs.append((one.shown or {}, other.shown or {}))
+    return all(
+        mine is theirs
+        or (mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine))
+        for mine, theirs in pairs
+    )
 
 
 def _ordered(mine: Tensors, initial: Tensors) -> Tensors:

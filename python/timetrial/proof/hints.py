@@ -31,7 +31,10 @@ def hint(failed: Comparison, seen: Observation, answer: Answer, rule: Rule) -> s
     ]
     if still:
         return f"{', '.join(still)} did not change"
-    used = {name: implied_gradient(seen, name, rule, answer.gradient) for name in answer.gradient}
+    used = {
+        name: implied_gradient(seen, name, rule, answer.gradient, answer.sizes[name])
+        for name in answer.gradient
+    }
     return _of_gradients(
         {name: one for name, one in used.items() if one is not None}, answer.gradient, used=True
     )

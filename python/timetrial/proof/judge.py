@@ -1,4 +1,9 @@
-"""The judge: a backend in double precision, asked for loss and gradients at values that somebody else shows.
+"""The judge: a backend in double precision, asked for loss and gradients at values that a contender shows.
+
+It computes every layer from what the contender showed in front of it, keeps what came out for the
+comparison, and goes on with what the contender showed behind it. So masks of rectifiers, places of maxima
+and statistics of batches are the contender's own, nothing that rounding did grows from layer to layer, and
+gradients are exact at those values.
 
 `reference` differentiates the definitions of the layers, in plain loops, and shares no gradient with any
 contender: it judges while a gradient step takes it a blink, and the proof's own recipe in batches that are
@@ -14,70 +19,65 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.agreement.sizes import distance, size_of
+from timetrial.agreement.sizes import distance, sizes_of
 from timetrial.cases.case import Case, Workload
-from timetrial.contenders.registry import resolve
+from timetrial.contenders.registry import Contender, resolve
 from timetrial.contenders.settings import job_settings
 from timetrial.control.cpus import allowed_cpus
 from timetrial.core import Backend, Input, Network
 from timetrial.errors import TimetrialError, Unavailable
 from timetrial.processes.own_memory import give_back_freed
-from timetrial.proof.parts import PartJudge, part_of
+from timetrial.proof.parts import PartJudge, is_huge, part_of, part_of_recipe
 from timetrial.questions.observed import Tensors
 from timetrial.workloads import Prepared
+from timetrial.workloads.cache import cached
 
-# Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole.
-Ties = Literal["first", "all"]
+# Who gets the gradient of equal maxima: the first of them, canonical in timetrial, or every one the whole;
+# and the slope of a rectifier at 0, where it is not 0.
+Ties = Literal["first", "all", "first-half", "first-one", "all-half", "all-one"]
 TIES: tuple[Ties, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """In double precision. `activation`: of those nodes that the judge keeps. `state`: of layers, behind."""
+    """In double precision. `activation`: what each layer made of the values in front of it. `state`: of
+    layers, behind."""
 
     loss: float
     gradient: Tensors
-    activation: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
+    activation: Tensors = dataclasses.field(default_factory=dict)
     state: Tensors = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def sizes(self) -> dict[str, float]:
+        """What errors of each gradient are measured by."""
+        return sizes_of(self.gradient)
 
 
 class Judge(Protocol):
     """Whose numbers count. With the parameters it is given the states of layers, where there are any."""
 
     name: str
+    network: Network  # in the batch that it computes
+    is_large: bool  # computes some 5e9 multiply-accumulates a second, instead of 5e8
 
-    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
-        """Loss and gradients of a batch at these parameters."""
+    def gradient(self, parameters: Tensors, batch: Tensors, shown: Tensors | None = None) -> Answer:
+        """Loss and gradients of a batch at these parameters. `shown`: by node, what a contender showed of the
+        batch's samples(), which takes the place of what the layers make."""
 
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
 
-    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
-        """One who looks at so many images of the same network, and takes `ties` this way."""
-
-
-class Witness(Protocol):
-    """A judge of an image at a time, or a few, which shows every activation and takes nudges (flips.py).
-    `load` again behind whatever else a judge was asked: the two may share their memory."""
-
-    nodes: Sequence[Mapping[str, Any]]
-    ties: Ties
-    work: int  # multiply-accumulates of one gradient
-    is_large: bool  # computes some 5e9 of them a second, instead of 5e8
-
-    def gradient(self, image: Tensors, nudges: Tensors, *, activations: bool = True) -> Answer:
-        """Of its batch. With these amounts added to the outputs of nodes, and the sums that are gradients of
-        a normalization's parameters off by so much of the sizes of their terms; every activation is shown."""
-
-    def load(self, parameters: Tensors) -> None:
-        """What the images after this are judged at: with the states of layers, where there are any."""
+    def sized(self, images: int, ties: Ties = "first", rounding: int = 0) -> Judge:
+        """For batches of so many images of the same network, who takes ties this way, and whose gradients are
+        off between layers by a draw of what rounding does; 0: by nothing."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,6 @@ LARGE = JudgingBackend("cblas", "f64")
 
 # Multiply-accumulates of one gradient step. `reference` does about 2e9 a second on one core.
 REFERENCE_LIMIT = 100_000_000
-# Times as many in the proof's own recipe: of images that depend on each other, since the statistics of few
-# magnify rounding, and of others.
-STRESS_PATIENCE = {True: 2.5, False: 1.25}
 # What the large judge is tried on: an odd number, so that two threads get unequal shares.
 TRIAL_IMAGES = 3
 TRIAL_TOLERANCE = 1e-9
@@ -136,12 +133,9 @@ class NativeJudge:
     ):
         self.name = judge.name
         self.is_large = judge == LARGE
-        self._network = network
-        self._nudged: set[str] = set()
+        self.network = network
         asked = {**(settings or {}), **({} if threads is None else {"threads": str(threads)})}
-        workload = Workload(network="", dataset="", batch_size=network.batch_size, optimizer={})
-        case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=asked)
-        contender = resolve(case)
+        case, contender = _resolved(judge, asked)
         self._backend = Backend(contender.path, preload=contender.preload)
         for name, value in job_settings(case, contender).items():
             self._backend.configure(name, value)
@@ -150,98 +144,69 @@ class NativeJudge:
         zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
         self._backend.build(network, zeros, tasks=("gradient", "forward"), dtype=judge.dtype)
 
-    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
-        """Loss and gradients at these parameters."""
+    def gradient(self, parameters: Tensors, batch: Tensors, shown: Tensors | None = None) -> Answer:
+        """Loss and gradients at these parameters, and at what is shown."""
         self._load(parameters)
-        return self._answer(batch, {}, activations=activations)
+        self._backend.write_tensors(shown or {}, role="activation")
+        loss = self._backend.step("gradient", batch)
+        made = {} if shown is None else self._backend.tensors("activation")
+        kept = self._backend.tensors("state") if self._states else {}
+        return Answer(loss, self._backend.tensors("gradient"), made, kept)
 
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
         """The prediction (N x classes)."""
         self._load(parameters)
         return self._backend.evaluate(batch)
 
-    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
-        """For the same network; the large judge takes ties in one way only."""
-        if not self.is_large or ties != "first":
-            network = self._network.resized(images)
-            return NativeWitness(NativeJudge(SMALL, network, settings={"reference.ties": ties}), ties)
-        if images == self._network.batch_size:
-            return NativeWitness(self)
-        threads = len(allowed_cpus())
-        return NativeWitness(NativeJudge(LARGE, self._network.resized(images), threads=threads))
+    def sized(self, images: int, ties: Ties = "first", rounding: int = 0) -> Judge:
+        """For the same network; the large judge takes ties in one way only, and rounds nothing."""
+        network = self.network.resized(images)
+        if not self.is_large or ties != "first" or rounding:
+            words = {"reference.ties": ties, "reference.rounding": str(rounding)}
+            return NativeJudge(SMALL, network, settings=words)
+        if images == self.network.batch_size:
+            return self
+        return NativeJudge(LARGE, network, threads=len(allowed_cpus()))
 
     def _load(self, parameters: Tensors) -> None:
         states = {name: tensor for name, tensor in parameters.items() if name in self._states}
         self._backend.write_tensors({name: parameters[name] for name in parameters.keys() - states.keys()})
         self._backend.write_tensors(states, role="state")
 
-    def _answer(self, batch: Tensors, nudges: Tensors, *, activations: bool) -> Answer:
-        self._nudge(nudges)
-        loss = self._backend.step("gradient", batch)
-        shown = self._backend.tensors("activation") if activations else {}
-        kept = self._backend.tensors("state") if self._states else {}
-        return Answer(loss, self._backend.tensors("gradient"), shown, kept)
 
-    def _nudge(self, nudges: Tensors) -> None:
-        shapes = {one["name"]: one["shape"] for one in (*self._network.nodes, *self._network.parameters)}
-        nothing = {name: np.zeros(shapes[name]) for name in self._nudged - nudges.keys()}
-        of_parameters = {one["name"] for one in self._network.parameters}
-        amounts = {**nothing, **nudges}
-        gradients = {name: values for name, values in amounts.items() if name in of_parameters}
-        self._backend.write_tensors(gradients, role="gradient")
-        self._backend.write_tensors(
-            {name: amounts[name] for name in amounts.keys() - gradients.keys()}, role="activation"
-        )
-        self._nudged = set(nudges)
+def _resolved(judge: JudgingBackend, settings: Mapping[str, str]) -> tuple[Case, Contender]:
+    workload = Workload(network="", dataset="", batch_size=1, optimizer={})
+    case = Case(backend=judge.backend, workload=workload, dtype=judge.dtype, settings=settings)
+    return case, resolve(case)
 
 
-class NativeWitness:
-    """A native judge of a batch of its own size."""
-
-    def __init__(self, judge: NativeJudge, ties: Ties = "first"):
-        self._judge = judge
-        self.ties = ties
-        self.nodes: Sequence[Mapping[str, Any]] = judge._network.nodes
-        self.work = judge._network.multiply_accumulates("gradient")
-        self.is_large = judge.is_large
-
-    def load(self, parameters: Tensors) -> None:
-        """What the images after this are judged at."""
-        self._judge._load(parameters)
-
-    def gradient(self, image: Tensors, nudges: Tensors, *, activations: bool = True) -> Answer:
-        """Of these images, with these amounts added to the outputs of nodes."""
-        return self._judge._answer(image, nudges, activations=activations)
-
-
-def judge_of(prepared: Prepared, *, is_stress: bool = False) -> Judge:
-    """Who judges this workload. NoJudge: it cannot run, or failed its own trial."""
+def judge_of(prepared: Prepared, part: int | None = None) -> Judge:
+    """Who judges this workload, in batches of `part` different images. NoJudge: it cannot run, or failed its
+    own trial."""
     if prepared.network is None:
         raise NoJudge("there is no network that a judge could compute")
-    network, part = prepared.network, part_of(prepared.network)
-    if part < network.batch_size:
-        small = network.resized(part)
-        whole = functools.partial(_judge_of, _Described(network), choose_judge(network), LARGE)
-        return PartJudge(
-            _judge_of(_Described(small), choose_judge(small), LARGE),
-            part,
-            whole if network.couples_batch else None,
-        )
-    is_small = is_stress and network.batch_size <= reference_images(network)
-    return _judge_of(_Described(network), SMALL if is_small else choose_judge(network), LARGE)
+    network, part = prepared.network, part_of(prepared.network) if part is None else part
+    kept = _made.__wrapped__ if is_huge(network) and part < network.batch_size else _judge_of
+    whole = functools.partial(
+        kept, _Described(network), choose_judge(network), LARGE
+    )  # of a huge one: not kept
+    if part == network.batch_size:
+        return whole()
+    small = network.resized(part)
+    judge = _judge_of(_Described(small), choose_judge(small), LARGE)
+    return PartJudge(judge, part, whole if network.couples_batch else None)
+
+
+def recipe_part(network: Network) -> int:
+    """How many different images a batch of the proof's own recipe has: as many as `reference` judges."""
+    work = max(1, network.multiply_accumulates("gradient"))
+    return part_of_recipe(network, REFERENCE_LIMIT * network.batch_size // work)
 
 
 def choose_judge(network: Network) -> JudgingBackend:
     """By the work of a gradient step. Kinds that a user registered are known to `reference` alone."""
     is_small = network.multiply_accumulates("gradient") <= REFERENCE_LIMIT
     return SMALL if is_small or network.has_own_kinds else LARGE
-
-
-def reference_images(network: Network) -> int:
-    """Of this network, how many `reference` judges in the proof's own recipe."""
-    work = max(1, network.multiply_accumulates("gradient"))
-    limit = STRESS_PATIENCE[network.couples_batch] * REFERENCE_LIMIT
-    return int(limit * network.batch_size) // work
 
 
 class _Described:
@@ -285,8 +250,22 @@ def forget_judges() -> None:
 @functools.lru_cache(maxsize=4)
 def _try_judge(judge: JudgingBackend, described: _Described) -> None:
     """Against `reference`, at a size that both can do: doubles that compute the same agree far better than a
-    contender in f32 has to."""
-    small = described.network
+    contender in f32 has to. Once for each build of both: what came of it is kept on disk."""
+    recipe = {
+        "judges": [[one.name, _resolved(one, {})[1].fingerprint] for one in (judge, SMALL)],
+        "network": described.network.to_job(),
+    }
+    entry = cached("judge", recipe, lambda: {"trial": _tried(judge, described.network)})
+    worst = entry.table("trial")
+    if not worst["error"] <= TRIAL_TOLERANCE:
+        raise NoJudge(
+            f"the judge {judge.name} differs from {SMALL.name} on {TRIAL_IMAGES} images: "
+            f"{worst['tensor']}: relative error {worst['error']:.2g}, tolerance {TRIAL_TOLERANCE:g}"
+        )
+
+
+def _tried(judge: JudgingBackend, small: Network) -> dict[str, Any]:
+    """The tensor in which both differ most, and by how much."""
     rng = np.random.default_rng(1)
     shapes = {one["name"]: tuple(one["shape"]) for one in small.parameters}
     # Small biases: with large ones a layer of relus may be off for every image, and then proves nothing.
@@ -299,14 +278,11 @@ def _try_judge(judge: JudgingBackend, described: _Described) -> None:
     theirs = NativeJudge(SMALL, small).gradient(parameters, batch)
     errors = {"loss": abs(mine.loss - theirs.loss) / abs(theirs.loss)}
     for name, tensor in theirs.gradient.items():
-        size = size_of(theirs.gradient, name) or 1.0
+        size = theirs.sizes[name] or 1.0
         errors[f"gradient {name}"] = distance(mine.gradient[name], tensor) / size
-    worst = max(errors, key=lambda name: errors[name] if math.isfinite(errors[name]) else math.inf)
-    if not errors[worst] <= TRIAL_TOLERANCE:
-        raise NoJudge(
-            f"the judge {judge.name} differs from {SMALL.name} on {TRIAL_IMAGES} images: "
-            f"{worst}: relative error {errors[worst]:.2g}, tolerance {TRIAL_TOLERANCE:g}"
-        )
+    finite = {name: one if math.isfinite(one) else math.inf for name, one in errors.items()}
+    worst = max(finite, key=lambda name: finite[name])
+    return {"tensor": worst, "error": min(finite[worst], 1e300)}
 
 
 def _trial_input(network: Network, one: Input, rng: np.random.Generator) -> NDArray[Any]:

@@ -1,8 +1,9 @@
 """Does this backend compute this network? What it showed against what the judge gets from the same values.
 
-Every observation is judged by itself (court.py): loss and gradients at the contender's own parameters, and
-the change of parameters and states by the rule (rule.py). There are no allowances: what a rounded decision or
-a tie may have turned must be shown (flips.py), and stands in the notes.
+Every observation is judged by itself (court.py): each layer at what the contender showed in front of it
+(layers.py), loss and gradients at all of that and the contender's own parameters, and the change of
+parameters and states by the rule (rule.py). A decision that was not what was shown must be found in the
+gradients (decisions.py), and stands in the record.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Callable, Sequence
 from timetrial.agreement.passes import GROWTH
 from timetrial.agreement.precision import F32, REDUCED, Precision, is_reduced
 from timetrial.control.arithmetic import REDUCED_NOTE
-from timetrial.proof.comparisons import reason_of
+from timetrial.proof.comparisons import reason_of, relative_distance
 from timetrial.proof.court import Court
 from timetrial.proof.expected import Expected, wrong_form
 from timetrial.proof.judge import Judge, asking
-from timetrial.proof.ways import relative_distance
+from timetrial.proof.parts import samples
 from timetrial.questions.observed import Observation, Plain
 from timetrial.records.model import Comparison, Parity
 
@@ -36,29 +37,42 @@ def compare(
     prefix: str = "",
     precision: Precision = F32,
     cancelled: Callable[[], bool] = lambda: False,
+    failed: Callable[[Observation], None] = lambda seen: None,
 ) -> Parity:
     """The verdict. `losses`: of the first steps on the workload's own batches, from the initial values.
+    `failed` is told what was seen where something is wrong for the first time, and may raise.
     KeyboardInterrupt once it is `cancelled`: a large network may take minutes."""
     with asking():
         court = Court(judge, expected, precision)
         for seen in observations:
             if cancelled():
                 raise KeyboardInterrupt
-            wrong = wrong_form(seen, expected)
+            batch = expected.batches.batch(seen.stream, seen.row)
+            places = samples(batch, judge.network.batch_size) if seen.shown else None
+            wrong = wrong_form(seen, expected, None if places is None else len(places))
             if wrong is not None:
                 tensor, reason = f"{prefix}{wrong[0]}", f"{prefix}{wrong[1]}"
                 return Parity(
                     status="failed", judge=judge.name, tensor=tensor, reason=reason,
                     comparisons=_prefixed(court.comparisons, prefix), losses=list(losses),
                 )  # fmt: skip
+            passed = court.passed
             court.hear(seen)
+            if passed and not court.passed:
+                failed(seen)
+        passed = court.passed
         if plain is not None:
-            court.follow(plain, _forced(observations, plain) if expected.states else ())
+            court.repeated(plain)
         if losses:
-            constant = plain is None and not any(one.after for one in observations)
-            is_large = plain is not None and plain.after is None
-            court.first_losses(losses, steps=1 if is_large else len(losses), constant=constant)
-    return _verdict(court, judge, list(losses), prefix)
+            court.first_losses(losses, _first_losses(observations, "train"))
+        if passed and not court.passed and observations:
+            failed(observations[-1])
+    parity = _verdict(court, judge, list(losses), prefix)
+    if parity.status == "passed" and not prefix and court.never_held:
+        name = court.never_held[0]
+        words = f"gradient {name}: wherever one was looked at, rounding in f32 may have left nothing of it"
+        return parity.model_copy(update={"status": "unproven", "tensor": f"gradient {name}", "reason": words})
+    return parity
 
 
 def merged(first: Parity, second: Parity) -> Parity:
@@ -82,13 +96,11 @@ def merged(first: Parity, second: Parity) -> Parity:
     )
 
 
-def compare_losses(timed: Sequence[float], proof: Parity, *, turned: bool = False) -> str | None:
+def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
     """The first losses of a timed launch against its proof's; words for the first that differs by more than
-    two roundings of the same steps may. `turned`: behind a step in which rounding has turned decisions, which
-    carries on as much as another step."""
+    two roundings of the same steps may."""
     for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False)):
-        error = relative_distance(mine, proven)
-        tolerance = F32.loss * GROWTH ** (step + (turned and step > 0))
+        error, tolerance = relative_distance(mine, proven), F32.loss * GROWTH**step
         if not error <= tolerance:
             return (
                 f"the loss of step {step + 1} is {mine:.9g}, in the proof it was {proven:.9g} "
@@ -112,7 +124,7 @@ def _verdict(court: Court, judge: Judge, losses: list[float], prefix: str) -> Pa
         max_error=named.error if named else None,
         tensor=prefix + named.tensor if named else None,
         reason=reason,
-        notes=sorted({*reduced, *("ties" if " ties" in one else "flips" for one in court.turned)}),
+        notes=sorted({*reduced, *("ties" for one in court.turned if " ties" in one)}),
         turned=[prefix + one for one in court.turned],
         comparisons=_prefixed(court.comparisons, prefix),
         losses=losses,
@@ -123,11 +135,11 @@ def _prefixed(comparisons: Sequence[Comparison], prefix: str) -> list[Comparison
     return [one.model_copy(update={"tensor": prefix + one.tensor}) for one in comparisons]
 
 
-def _forced(observations: Sequence[Observation], plain: Plain) -> list[float]:
-    """The losses of the first steps of the same stream from the initial values, each looked into."""
+def _first_losses(observations: Sequence[Observation], stream: str) -> list[float]:
+    """Of the first batches of a stream, from the initial values, each looked into."""
     found: list[float] = []
     for seen in observations:
-        is_next = seen.step == seen.row == len(found) and seen.fresh == (not found)
-        if is_next and seen.stream == plain.stream and seen.after is not None and seen.loss is not None:
-            found.append(seen.loss)
+        is_next = seen.stream == stream and seen.row == len(found) and seen.loss is not None
+        if is_next and (seen.after is None or seen.step == len(found)):
+            found.append(float(seen.loss or 0.0))
     return found

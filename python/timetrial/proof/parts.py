@@ -2,19 +2,19 @@
 
 A contender takes its steps in full batches. Where a judge would need seconds for each of them, the proof's
 batches hold fewer different images: each of them equally often, in an order of chance. The mean loss over
-such a batch, and with it every gradient, is that over its different images, so the judge computes these only.
+such a batch, and with it every gradient, is that over its different images, so the judge computes these only,
+and of these alone a contender shows its activations.
 Whoever leaves out a part of the batch has another mean: in an order of chance no part holds each image
 equally often.
 
 A normalization over the batch looks at means over it, too, and the biased variance is one: they are those of
-the different images. So its batches are made of few images as well, and sooner, because what rounding decides
-is found with the whole part and not image by image (coupled.py). Kinds of the user's own may look at a batch
-in other ways, and of carried states each sample has its own: all of it is judged.
+the different images. So its batches are made of few images as well. Kinds of the user's own may look at a
+batch in other ways, and of carried states each sample has its own: all of it is judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from timetrial.core import Network
 from timetrial.questions.observed import Tensors, rows_of, sample_count
 
 if TYPE_CHECKING:
-    from timetrial.proof.judge import Answer, Judge, Ties, Witness
+    from timetrial.proof.judge import Answer, Judge, Ties
 
 # Multiply-accumulates of a gradient step; `cblas` in double precision does 5e9 to 1e10 a second on two cores,
 # and a proof asks for about twenty.
@@ -37,10 +37,34 @@ FEWEST = 4  # different images in a batch: with fewer, whole layers may be off
 def part_of(network: Network) -> int:
     """How many different images a batch of the proof has: all, or a divisor of the batch size."""
     batch = network.batch_size
-    if network.carries_state or (network.couples_batch and network.has_own_kinds):
+    if _needs_whole(network):
         return batch
     limit = COUPLED_LIMIT if network.couples_batch else PART_LIMIT
-    most = limit * batch // max(1, network.multiply_accumulates("gradient"))
+    of_all = max(1, network.multiply_accumulates("gradient"))
+    return _divisor(batch, limit * batch // of_all)
+
+
+def is_huge(network: Network) -> bool:
+    """Whether a single image takes longer than all of a part may."""
+    return network.multiply_accumulates("gradient") > PART_LIMIT * network.batch_size
+
+
+def part_of_recipe(network: Network, most: int) -> int:
+    """The same of the proof's own recipe, where `reference` judges `most` images: as many as it does, if
+    there is such a part."""
+    part = part_of(network)
+    if _needs_whole(network):
+        return part
+    smaller = _divisor(network.batch_size, most)
+    return smaller if smaller <= min(most, part) else part
+
+
+def _needs_whole(network: Network) -> bool:
+    return network.carries_state or (network.couples_batch and network.has_own_kinds)
+
+
+def _divisor(batch: int, most: int) -> int:
+    """The batch, or its largest divisor of at most so many images, or, of all, the smallest that will do."""
     if batch <= most:
         return batch
     divisors = [count for count in range(FEWEST, batch) if batch % count == 0]
@@ -65,61 +89,43 @@ def _places(rng: np.random.Generator, part: int, batch: int) -> NDArray[np.int64
             return places
 
 
-class Spread(Mapping[str, NDArray[Any]]):
-    """Values of different images as a batch has them, one tensor at a time: all together may be gigabytes."""
-
-    def __init__(self, values: Mapping[str, NDArray[Any]], place: NDArray[Any]):
-        self._values = values
-        self._place = place
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        values: NDArray[Any] = self._values[name][self._place]
-        return values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
 class PartJudge:
     """A judge of batches of `part` images, asked about larger ones. `whole`: who judges a batch of all
     different images where those depend on each other."""
 
     def __init__(self, judge: Judge, part: int, whole: Callable[[], Judge] | None = None):
-        self.name = judge.name
+        self.name, self.network, self.is_large = judge.name, judge.network, judge.is_large
         self._whole = whole
         self._judge = judge
         self._part = part
 
-    def gradient(self, parameters: Tensors, batch: Tensors, *, activations: bool = False) -> Answer:
-        """Loss and gradients at these parameters: of the different images where they come equally often,
-        otherwise of one part of the batch after the other."""
-        first, place = different(batch)
-        if len(first) == self._part and len(set(np.bincount(place))) == 1:
-            answer = self._judge.gradient(parameters, rows_of(batch, first), activations=activations)
-            return replace(answer, activation=Spread(answer.activation, place))
+    def gradient(self, parameters: Tensors, batch: Tensors, shown: Tensors | None = None) -> Answer:
+        """Loss and gradients at these parameters: of the different images where they come equally often, of
+        which alone something is shown; otherwise of one part of the batch after the other."""
+        first = np.arange(self._part) if sample_count(batch) == self._part else samples(batch, self._part)
+        if first is not None:
+            return self._judge.gradient(parameters, rows_of(batch, first), shown)
         if self._whole is not None:
-            return self._whole().gradient(parameters, batch, activations=activations)
+            return self._whole().gradient(parameters, batch, shown)
         parts = self._parts(sample_count(batch))
         answers = (
-            self._judge.gradient(parameters, rows_of(batch, part), activations=activations) for part in parts
+            self._judge.gradient(parameters, rows_of(batch, part), shown and rows_of(shown, part))
+            for part in parts
         )
         total = next(answers)
-        losses, shown = [total.loss], [total.activation]
+        losses, made = [total.loss], [total.activation]
         for one in answers:  # never all of them: a gradient of AlexNet has half a gigabyte
             for name, values in total.gradient.items():
                 values += one.gradient[name]
             losses.append(one.loss)
-            shown.append(one.activation)
+            made.append(one.activation)
         return replace(
             total,
             loss=float(np.mean(losses)),
             gradient={
                 name: np.divide(values, len(parts), out=values) for name, values in total.gradient.items()
             },
-            activation={name: np.concatenate([one[name] for one in shown]) for name in total.activation},
+            activation={name: np.concatenate([one[name] for one in made]) for name in total.activation},
         )
 
     def output(self, parameters: Tensors, batch: Tensors) -> NDArray[Any]:
@@ -131,9 +137,9 @@ class PartJudge:
             ]
         )
 
-    def witness(self, ties: Ties = "first", images: int = 1) -> Witness:
-        """One who looks at so many images of the same network, and takes `ties` this way."""
-        return self._judge.witness(ties, images)
+    def sized(self, images: int, ties: Ties = "first", rounding: int = 0) -> Judge:
+        """As Judge has it."""
+        return self._judge.sized(images, ties, rounding)
 
     def _parts(self, count: int) -> list[slice]:
         return [slice(begin, begin + self._part) for begin in range(0, count, self._part)]
@@ -147,10 +153,9 @@ def different(batch: Tensors) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.unique(place, return_index=True)[1], place
 
 
-def evenly(batch: Tensors, *, whole: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The same where each comes equally often: those alone are the batch. Otherwise all samples, as they are;
-    so where the `whole` is asked for, since alike ones have states of their own."""
+def samples(batch: Tensors, part: int) -> NDArray[np.int64] | None:
+    """Places in a batch of so many different samples, each of which comes equally often: a mean over these is
+    that over the batch. None: it is not such a batch."""
     first, place = different(batch)
-    if not whole and len(set(np.bincount(place).tolist())) == 1:
-        return first, place
-    return np.arange(len(place)), np.arange(len(place))
+    is_even = len(set(np.bincount(place).tolist())) == 1
+    return first if is_even and len(first) == part < len(place) else None

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from timetrial.agreement.sizes import UNIT, VANISHING, Doubles, norm, pieces, size_of, wide
+from timetrial.agreement.sizes import UNIT, VANISHING, Doubles, norm, pieces, sizes_of, wide
 from timetrial.agreement.update import Rule, Update
 from timetrial.questions.observed import Look, Observation, Tensors
 
@@ -85,15 +85,19 @@ def changes(
     sizes: Mapping[str, float] | None = None,
 ) -> list[Change]:
     """Every change of a step, from the loss back. `gradient`: the judge's, at seen.before; `sizes`: what its
-    errors are measured by (size_of). Where states before are not known, nothing is said of a parameter."""
-    scale = rule.scale(gradient)
+    errors are measured by (sizes_of). Where states before are not known, nothing is said of a parameter."""
+    scale, sizes = rule.scale(gradient), sizes_of(gradient) if sizes is None else sizes
     found: list[Change] = []
-    with np.errstate(all="ignore"):  # what is not finite comes out as such, and fails
-        for name in reversed(list(gradient)):
-            known = _known(seen, name, rule)
-            if known is not None:
-                size = size_of(gradient, name) if sizes is None else sizes[name]
-                found += _changes_of(seen, name, rule, known, scale, gradient[name], size, tolerance)
+    for name in reversed(list(gradient)):
+        known = _known(seen, name, rule)
+        if known is None:
+            continue
+        asked = seen, name, rule, known, scale, gradient[name], sizes[name], tolerance
+        with np.errstate(all="ignore"):  # what is not finite comes out as such, and fails
+            own = list(_changes_of(*asked, closely=False))
+            if not all(one.error <= one.limit for one in own):
+                own = list(_changes_of(*asked, closely=True))
+        found += own
     return found
 
 
@@ -106,24 +110,34 @@ def _changes_of(
     gradient: NDArray[Any],
     size: float,
     tolerance: float,
+    *,
+    closely: bool,
 ) -> Iterator[Change]:
+    """Of one parameter. Not `closely`: all that rounding is allowed is that of the weight itself, which is
+    quickly told, and mostly enough."""
     assert seen.after is not None
     after, sums = np.ravel(seen.after.parameter[name]), _Squares()
     steepest: dict[str, float] = defaultdict(float)
     flattest, shown = math.inf, set(_states(seen.after, name, rule))
-    for one in _pieces(known, scale, gradient, size):
-        update, terms = one.update, one.update.magnitudes(one.gradient)
-        spread, step_spread = update.rounded_numbers(one.gradient, one.expected, one.moved)
+    off = tolerance * scale * size * (1 if scale == 1 else 2)
+    for one in _pieces(known, scale, gradient, size, off):
+        update = one.update
+        if closely:
+            terms = update.magnitudes(one.gradient)
+            spread, step_spread = update.rounded_numbers(one.gradient, one.expected, one.moved)
         sums.add("doubt", one.doubt)
         for state, expected in one.expected.items():
             steepest[state] = float(np.maximum(steepest[state], np.max(one.slopes[state], initial=0.0)))
-            sums.add(f"rounding {state}", 4 * UNIT * (terms[state] + np.abs(expected)) + spread[state])
+            if closely:
+                sums.add(f"rounding {state}", 4 * UNIT * (terms[state] + np.abs(expected)) + spread[state])
             if state in shown:
                 sums.add(f"error {state}", update.shown[state] - expected)
                 sums.add(f"size {state}", expected - update.without_gradient(state))
         behind = wide(after[one.where])
         wrong = behind - update.weight + one.moved
-        rounding = UNIT * (np.abs(update.weight) + np.abs(behind) + 8 * np.abs(one.moved)) + step_spread
+        rounding = UNIT * (np.abs(update.weight) + np.abs(behind))
+        if closely:
+            rounding += 8 * UNIT * np.abs(one.moved) + step_spread
         sums.add("error", wrong)
         sums.add("rounding", rounding)
         sums.add("size", one.moved)
@@ -133,7 +147,6 @@ def _changes_of(
             sums.add("rounding in gradients", rounding / one.slope)
             sums.add("size in gradients", one.moved / one.slope)
             sums.add("smallest in gradients", SMALLEST / one.slope)
-    off = tolerance * scale * size * (1 if scale == 1 else 2)
     tiny = SMALLEST * math.sqrt(gradient.size)
     carried = float(rule.optimizer.get("momentum", 0.0)) * sums.norm("doubt")
     allowed = off + tiny + carried
@@ -152,9 +165,11 @@ def _changes_of(
     yield Change("parameter", name, sums.norm(f"error{unit}"), limit, sums.norm(f"size{unit}"))
 
 
-def implied_gradient(seen: Observation, name: str, rule: Rule, gradient: Tensors) -> Doubles | None:
-    """The gradient that a step must have used, before clipping; `gradient`: the judge's. None where its
-    states are not known."""
+def implied_gradient(
+    seen: Observation, name: str, rule: Rule, gradient: Tensors, size: float
+) -> Doubles | None:
+    """The gradient that a step must have used, before clipping; `gradient`: the judge's; `size`: what errors
+    of this one are measured by. None where its states are not known."""
     known = _known(seen, name, rule)
     if known is None:
         return None
@@ -162,7 +177,7 @@ def implied_gradient(seen: Observation, name: str, rule: Rule, gradient: Tensors
     scale, after = rule.scale(gradient), np.ravel(seen.after.parameter[name])
 
     def parts() -> Iterator[_Piece]:
-        return _pieces(known, scale, gradient[name], size_of(gradient, name))
+        return _pieces(known, scale, gradient[name], size)
 
     with np.errstate(all="ignore"):
         shown = _states(seen.after, name, rule)
@@ -189,15 +204,20 @@ def _is_even(parts: Iterator[_Piece], state: str) -> bool:
     return most - least <= 1e-6 * most
 
 
-def _pieces(known: _Known, scale: float, gradient: NDArray[Any], size: float) -> Iterator[_Piece]:
-    """`size`: what errors of the gradient are measured by."""
+def _pieces(
+    known: _Known, scale: float, gradient: NDArray[Any], size: float, off: float = 0.0
+) -> Iterator[_Piece]:
+    """`size`: what errors of the gradient are measured by; `off`: how large one may be, of the scaled one. By
+    so much farther from 0 its slopes are taken: a square moves by that of the error where next to nothing is
+    left of the gradient."""
+    away = off / math.sqrt(gradient.size or 1)
     own, flat = scale * norm(gradient), np.ravel(gradient)
     typical = (own if own > VANISHING * scale * size else scale * size) / math.sqrt(gradient.size or 1)
     for where in pieces(flat.size):
         update, doubt = known(where)
         fresh = scale * wide(flat[where])
         expected, moved = update.outcome(fresh)
-        slopes, slope = update.slopes(fresh, typical)
+        slopes, slope = update.slopes(fresh + np.copysign(away, fresh), typical)
         yield _Piece(where, update, doubt, fresh, expected, moved, slopes, slope)
 
 

@@ -1,1 +1,1 @@
-"""What a proof is taken on: batches without decisions on the edge, and a recipe that shows what hides."""
+"""What a proof is taken on: batches of few different images, and a recipe that shows what hides."""

@@ -3,9 +3,8 @@
 Biases that are 0 and weights that hardly move hide what depends on them. So the same network is built once
 more, by an ordinary job that says nothing of its purpose, with weights that were shaken, biases that are not
 0, a rate that moves every weight by some percent in each step (less where it would fly off), momentum and
-decay, an epsilon as large as the root it stands beside, so that its place shows, and a batch of another
-shape. Where the workload has a schedule, the rate jumps from step to step; where it clips, every gradient is
-clipped.
+decay, and an epsilon as large as the root it stands beside, so that its place shows. Where the workload has
+a schedule, the rate jumps from step to step; where it clips, every gradient is clipped.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from timetrial.agreement.sizes import norm
 from timetrial.cases.case import Workload
 from timetrial.core import random
 from timetrial.optimizers import OPTIMIZERS
-from timetrial.proof.judge import Judge, asking, reference_images
-from timetrial.proof.parts import part_of
+from timetrial.proof.judge import Judge, asking
+from timetrial.proof.same_for_all import once
 from timetrial.questions.observed import Batches, Tensors, rows_of
 from timetrial.workloads import Prepared, prepare
 from timetrial.workloads.cache import Entry, cached
@@ -37,8 +36,6 @@ WAY = 0.02  # of the weights, that the first step leads
 # What the first step of SGD may do at most, or the next ones go so far off that they are all rounding:
 MOST_OF_BIAS = 0.5  # move a bias by: a softmax of ones and zeros
 MOST_OF_LOSS = 0.5  # of the loss, by its slope, lead away: steps too long for the valley climb its other side
-FEWEST = 3  # images in its batch
-ENOUGH = 11  # of them, where none depends on another: more show nothing else, and each is judged
 RATES = (1.0, 0.4, 0.7, 1.3)  # of the rate, in turns, where there is a schedule
 RATE_STEPS = 1000
 CLIPPED = 0.5  # of the norm of the first gradients, where they are clipped
@@ -46,20 +43,11 @@ DECAY_SHARE = 0.3  # of the gradient, that the decay is at first
 
 
 def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
-    """The same network with shaken parameters, in a batch of another size, with the workload's optimizer
-    still (`with_recipe` changes it). InputError as prepare() raises it."""
-    assert prepared.batch_size is not None
-    assert prepared.network is not None
-    part, images = part_of(prepared.network), reference_images(prepared.network)
-    if not prepared.network.couples_batch:
-        images = min(images, ENOUGH)
+    """The same network with shaken parameters, with the workload's optimizer still (`with_recipe` changes
+    it). InputError as prepare() raises it."""
     # The recipe has rates of its own.
     optimizer = {key: value for key, value in workload.optimizer.items() if key != "schedule"}
-    other = replace(
-        workload,
-        optimizer=optimizer,
-        batch_size=other_size(prepared.batch_size, prepared.samples, part, images),
-    )
+    other = replace(workload, optimizer=optimizer)
     made = prepare(other, seed=seed, epochs=1)
     job = copy.deepcopy(made.job)
     job["optimizer"] = prepared.job["optimizer"]
@@ -70,19 +58,6 @@ def stressed(workload: Workload, prepared: Prepared, seed: int) -> Prepared:
     return replace(made, job=job)
 
 
-def other_size(batch_size: int, samples: int, part: int, images: int) -> int:
-    """Half of it and one more, or as many `images` as `reference` can judge: another shape, odd for most,
-    which threads cannot share equally. A batch of one or two becomes three, as far as there are samples. One
-    that is judged on part of it (parts.py) becomes another multiple of that part, unless three images are not
-    too many for `reference`."""
-    if FEWEST <= images <= batch_size // 2:
-        return min(samples, images - 1 + images % 2)
-    if part < batch_size:
-        multiple = part * (batch_size // (2 * part) + 1)
-        return multiple if multiple < batch_size else part
-    return min(samples, batch_size // 2 + 1 if batch_size > 2 else 3)
-
-
 def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
     """With the rate and the decay that move these weights by some percent, as the judge's gradient says."""
     parameters: Tensors = {
@@ -90,28 +65,29 @@ def with_recipe(prepared: Prepared, judge: Judge) -> Prepared:
         for node in prepared.job["network"]["nodes"]
         for parameter in node["parameters"]
     }
-    assert prepared.network is not None
     batch = Batches(prepared.job["streams"]).batch("proof", 0)
-    part = part_of(prepared.network)  # enough of the batch to find a rate by
+    part = judge.network.batch_size  # enough of the batch to find a rate by
+    rows, given = rows_of(batch, slice(part)), prepared.job["optimizer"]
+
+    def ask() -> dict[str, Any]:
+        answer = judge.gradient(parameters, rows)
+        trained = {name: parameters[name] for name in answer.gradient}
+        return _optimizer(given, trained, answer.gradient, answer.loss)
+
     with asking():
-        answer = judge.gradient(parameters, rows_of(batch, slice(part)))
-    gradient = answer.gradient
-    parameters = {name: parameters[name] for name in gradient}
-    sizes = [
-        (norm(parameters[name]), norm(gradient[name])) for name in parameters if parameters[name].ndim > 1
-    ]
-    ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
-    optimizer = _optimizer(
-        prepared.job["optimizer"], float(np.median(ratios)), parameters, gradient, answer.loss
-    )
+        optimizer = once(f"recipe {given!r}", judge, parameters, rows, ask)
     return replace(prepared, job={**prepared.job, "optimizer": optimizer})
 
 
 def _optimizer(
-    given: Mapping[str, Any], typical: float, parameters: Tensors, gradient: Tensors, loss: float
+    given: Mapping[str, Any], parameters: Tensors, gradient: Tensors, loss: float
 ) -> dict[str, Any]:
-    """The same rule with numbers that show what it does. `typical`: the size of a weight over that of its
-    gradient; `loss`: where that is taken."""
+    """The same rule with numbers that show what it does. `loss`: where the gradient is taken."""
+    sizes = [
+        (norm(parameters[name]), norm(gradient[name])) for name in parameters if parameters[name].ndim > 1
+    ]
+    ratios = [weight / slope for weight, slope in sizes if weight > 0 and slope > 0] or [1.0]
+    typical = float(np.median(ratios))  # the size of a weight over that of its gradient
     elements = sum(one.size for one in gradient.values())
     size = math.sqrt(sum(float(np.sum(np.square(one, dtype=np.float64))) for one in gradient.values()))
     root = size / math.sqrt(elements)  # of the mean square of a gradient

@@ -48,9 +48,10 @@ class Observation:
 
     `name` says when, for people ("step 3"; "" for the first gradient). `fresh`: right after a reset, so
     `before` must be the initial values, and every state 0. `step`: how many steps it had taken since then,
-    which the rate and the rule may depend on. `earlier`: the look one step before `before`.
-    `kept`: the look behind, where nothing may have changed; `moved`: states of layers behind a gradient. A
-    group is empty where nothing of the kind was asked or shown.
+    which the rate and the rule may depend on. `earlier`: the look one step before `before`. `shown`: what
+    the layers made of the batch, of its samples that are judged (proof/parts.py). `kept`: the look behind,
+    where nothing may have changed; `moved`: states of layers behind a gradient. A group is empty where
+    nothing of the kind was asked or shown.
     """
 
     name: str
@@ -61,23 +62,23 @@ class Observation:
     step: int = 0
     earlier: Look | None = None
     loss: float | None = None
-    activation: Tensors | None = None
+    shown: Tensors | None = None
     gradient: Tensors | None = None
     after: Look | None = None
     output: NDArray[Any] | None = None
     kept: Look | None = None
-    moved: Tensors = field(default_factory=dict)
+    moved: Tensors | None = None
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Steps from the initial values of which nothing was seen but the losses, and where they ended; None for
-    a large network."""
+    """Steps from the initial values of which nothing was seen but the losses, and where they ended; beside it
+    the same steps, each of which was looked into."""
 
-    stream: str
     losses: list[float]
-    before: Look
-    after: Look | None
+    end: Look
+    seen_losses: list[float]
+    seen_end: Look
 
 
 class Contact(Protocol):
@@ -97,6 +98,10 @@ class Contact(Protocol):
 
     def dump(self, role: str) -> Tensors:
         """Every tensor of a role."""
+
+    def show(self, places: NDArray[np.int64] | None) -> Tensors:
+        """What the layers make of the batch that comes next, where they learn: of the samples at these
+        places of it, or of all. Nothing that a step sees is different behind it."""
 
     def outputs(self) -> NDArray[Any]:
         """Inference between steps."""

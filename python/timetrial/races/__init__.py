@@ -46,6 +46,7 @@ def race(
     isolated: bool = False,
     against: str | None = None,
     base_setup: str | None = None,
+    prove_again: bool = False,
     quiet: bool = False,
     **keys: Any,
 ) -> Race:
@@ -58,7 +59,8 @@ def race(
     once more before it is said.
     `isolated`: whole launches in alternation instead of turns. `against`: a revision of git's, or the path of
     another checkout, whose step is the base of the one side; `base_setup`: the command that installs it, for
-    an interpreter of its own. Raises InputError for what cannot be a race.
+    an interpreter of its own. `prove_again`: no proof of an earlier run counts. Raises InputError for what
+    cannot be a race.
     """
     experiment = experiment_of(sides_of(sides), keys, seed)
     if against is not None:
@@ -71,5 +73,6 @@ def race(
         confirm=confirm,
         confirms=confirms,
         isolated=isolated,
+        prove_again=prove_again,
         quiet=quiet,
     )

@@ -10,6 +10,7 @@ from timetrial.experiment.estimate import judging_s, proof_s, start_s, step_s, t
 from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
 from timetrial.experiment.places import may_start_beside
 from timetrial.experiment.validate import ReadyCase
+from timetrial.proving.sharing import proven_ones
 from timetrial.races.pace import Pace
 from timetrial.races.pair import WARMUP_NS
 from timetrial.statistics.verdict import Rule
@@ -50,8 +51,8 @@ def race_forecast(
 ) -> RaceForecast:
     """For the sides that can be launched here. `pace`: of earlier races; None: there is none."""
     live = [one for one in ready if one.unavailable is None]
-    proofs = {one.case.content_id: one for one in live}.values()
-    proofs_s = sum(map(proof_s, proofs)) / proofs_at_once([*proofs]) + sum(map(judging_s, proofs))
+    proofs = proven_ones(live)
+    proofs_s = sum(map(proof_s, proofs)) / proofs_at_once(proofs) + sum(map(judging_s, proofs))
     pair_s = pace.pair_s if pace and pace.pair_s is not None else _starts_s(live) + _turns_s(live)
     scatter = pace.scatter if pace else TYPICAL_PAIR
     same = pairs_that_decide(0.0, scatter, rule)

@@ -220,6 +220,7 @@ def plan_of(
             limits=limits_of(spec),
         ),
         proof=state.proofs.get(one.case.content_id) if purpose != "proof" else None,
+        kept=state.made.kept(one) if purpose != "proof" else None,
         environment={**spec.environment, **environment},
         contender=one.contender,
     )

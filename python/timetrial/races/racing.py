@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -31,6 +31,7 @@ from timetrial.experiment.validate import ReadyCase, validate
 from timetrial.heats.heat import OutOfTimeError
 from timetrial.in_process.caller import not_carried
 from timetrial.progress import progress, say
+from timetrial.proving.sharing import Proofs
 from timetrial.races.pair import plan_of, start_pair
 from timetrial.races.rounds import FEWEST
 from timetrial.races.side import check_sides, check_trees
@@ -40,7 +41,7 @@ from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.files import near
 from timetrial.records.metric import Metric
-from timetrial.records.model import ExperimentRecord
+from timetrial.records.model import ExperimentRecord, LaunchRecord
 from timetrial.records.race import RaceEnd, RaceRecord, RuleRecord, Stage
 from timetrial.results.names import side_names
 from timetrial.results.race import Race
@@ -81,17 +82,19 @@ def run_race(
     confirms: Sequence[Verdict] = DIFFERENT,
     isolated: bool = False,
     extends: bool = False,
+    prove_again: bool = False,
     quiet: bool = False,
     engine: Engine | None = None,
 ) -> Race:
     """Races the cases of an experiment against the first of them. `confirm`: a verdict of `confirms` is raced
     once more before it is said. `extends`: the budget doubles, once, where only that is missing when it is
-    over.
+    over. `prove_again`: no proof of an earlier run counts.
 
     Raises InputError before anything starts, RaceInterrupted on Ctrl-C, RaceStoppedError if records can no
     longer be kept. A side that cannot be raced is no error: the race says why it has no verdict.
     """
     engine, rule = engine or real_engine(), rule or Rule()
+    engine = engine.proving_again() if prove_again else engine
     check_sides([one.case for one in experiment.cases], metric)
     if metric != "peak_memory":  # what an allocator keeps, the process holds
         experiment = with_settled_allocator(experiment)
@@ -221,9 +224,10 @@ def _ride(state: RaceState, described: ExperimentRecord) -> RaceEnd:
     if not records.is_race(state.folder):
         warnings = [*described.warnings, *dict.fromkeys(state.not_carried)]
         crowded = not state.isolated and len(state.sides) > 1
-        why = room_for_all(state.folder, state.sides, state.names) if crowded else None
+        givers = {state.names[one.case.id]: state.made.giver(one) for one in state.sides}
+        why = room_for_all(state.folder, givers) if crowded else None
         _write_race(state, described.model_copy(update={"warnings": warnings}), why)
-    state.overlaps = not state.isolated and fit_twice(state.folder, state.sides)
+    state.overlaps = not state.isolated and fit_twice(state.folder, [*map(state.made.giver, state.sides)])
     base = described.cases[0].id
     state.budget.begin()
     if len(state.sides) < 2 or state.sides[0].case.id != base:
@@ -282,26 +286,38 @@ def _rule_record(rule: Rule) -> RuleRecord:
 
 
 def _prove_all(state: RaceState) -> list[str]:
-    """Leaves in `sides` those that may be raced; says of the others why not. Equal sides share a proof."""
+    """Leaves in `sides` those that may be raced; says of the others why not. Sides that differ in nothing
+    that changes what is computed share a proof."""
     failed: dict[str, str] = {}  # by content id: why
-    plans: dict[str, LaunchPlan] = {}  # by content id: of those that have no record of an earlier session
-    planned: list[ReadyCase] = []
-    for position, one in enumerate(state.sides):
-        name, folder = one.case.content_id, state.folder / "proof" / one.case.content_id
+    live: dict[str, ReadyCase] = {}  # by content id
+    for one in state.sides:
         if one.unavailable is not None:
-            failed[name] = f"unavailable: {one.unavailable}"
-        elif name not in plans and not (folder / store.RECORD_FILE).is_file():
-            plans[name] = plan_of(state, one, "proof", folder, 0, position, {})
-            planned.append(one)
-    if plans:
-        state.progress.next("proofs")
-        at_once, left_s = proofs_at_once(planned), state.budget.left_s
-        state.engine.together(list(plans.values()), at_once, lambda record: None, left_s)
-    proven = {one.case.content_id: one.case for one in state.sides if one.case.content_id not in failed}
-    for name, case in proven.items():
-        record = store.read_launch(state.folder / "proof" / name)
-        state.not_carried += not_carried(case, record)
-        lack = lacking(state.metric, record, case.workload.batch_size)
+            failed[one.case.content_id] = f"unavailable: {one.unavailable}"
+        else:
+            live.setdefault(one.case.content_id, one)
+    folders = {name: state.folder / "proof" / name for name in live}
+    there = {name: place for name, place in folders.items() if (place / store.RECORD_FILE).is_file()}
+    recorded = {name: store.read_launch(place) for name, place in there.items()}
+    state.made = Proofs([*live.values()], recorded)
+
+    def plan(place: int, one: ReadyCase) -> LaunchPlan:
+        return plan_of(state, one, "proof", folders[one.case.content_id], 0, place, {})
+
+    def tell(kept: Sequence[LaunchRecord], why: Sequence[str]) -> None:
+        said = [f"{len(kept)} kept of earlier runs"] if kept else []
+        state.progress.next("; ".join(["proofs", *said, *(f"anew: {words}" for words in why)]))
+
+    def launch(
+        cases: Sequence[ReadyCase], plans: Sequence[LaunchPlan], keep: Callable[[LaunchRecord], None]
+    ) -> Sequence[LaunchRecord]:
+        return state.engine.together(plans, proofs_at_once(cases), keep, state.budget.left_s)
+
+    state.made.make(state.engine.keeper, state.folder.name, plan, launch, tell)
+    for name, one in live.items():
+        record = state.made.of(one)
+        assert record is not None
+        state.not_carried += not_carried(one.case, record)
+        lack = lacking(state.metric, record, one.case.workload.batch_size)
         if lack is not None and record.outcome == "ok":
             failed[name] = lack
         elif record.outcome == "ok":

@@ -12,6 +12,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import QuietProgress
+from timetrial.proving.sharing import Proofs
 from timetrial.races.pair import StartedPair
 from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import Parity
@@ -42,6 +43,7 @@ class RaceState:
     overlaps: bool = False  # launches of a pair end while those of the next one start
     next_pair: int = 0  # number of its folder
     proofs: dict[str, Parity | None] = field(default_factory=dict)  # by content id
+    made: Proofs = field(default_factory=lambda: Proofs([]))  # the proof launches
     not_carried: list[str] = field(default_factory=list)  # what holds here and not in contenders
     pairs: list[PairRecord] = field(default_factory=list)  # that have ended
     under_way: StartedPair | None = None  # its rounds are over, its launches end

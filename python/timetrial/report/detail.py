@@ -28,6 +28,7 @@ from timetrial.records.model import (
 from timetrial.report.columns import Grid, Pairs, heading
 from timetrial.report.datasets import facts_in_words
 from timetrial.report.numbers import OF_PEAK, accuracy_words, duration, first_line, memory
+from timetrial.report.proof_words import origin_words
 from timetrial.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
@@ -226,6 +227,7 @@ class CaseDetail:
             words += f", but a timed launch did not repeat it: {first_line(self._row.reason)}"
         if parity.max_error is not None:
             words += f", largest error {parity.max_error:.2g} ({parity.tensor})"
+        words += "".join(f", {one}" for one in origin_words(self._row.proof_from, self._row.proof_kept))
         yield "proof", f"{words}{f': {parity.reason}' if parity.reason else ''}"
         ranked = sorted(parity.comparisons, key=lambda one: (one.passed, -_share(one)))
         # Of records older than the gate that shows every decision that was turned.

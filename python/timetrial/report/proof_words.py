@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from timetrial.records.model import Parity
+from timetrial.records.model import LaunchRecord, Parity
 
 UNPROVEN = "unproven"
 UNPROVEN_STYLE = "yellow"  # of a difference between contenders that were not shown to do the same work
@@ -47,6 +47,23 @@ def proof_words(contenders: Sequence[Shown], all_equal: str = "all contenders pr
     if words or not contenders:
         return "; ".join(words)
     return all_equal if len(contenders) > 1 else "proven"
+
+
+def origin_words(case: str | None, kept: LaunchRecord | None) -> list[str]:
+    """Of whom a proof is, and when it was made, where that is not the row itself in this run."""
+    words = [f"of case {case}, which computes the same"] if case else []
+    if kept is not None and kept.kept_from is not None:
+        words.append(f"proven on {kept.started_at[:10]} in run {kept.kept_from.run}")
+    return words
+
+
+def kept_words(proofs: Iterable[LaunchRecord]) -> str:
+    """'2 proofs kept of earlier runs; --prove-again makes them anew', or nothing."""
+    kept = len({one.case for one in proofs if one.kept_from is not None})
+    if not kept:
+        return ""
+    plural, them = ("s", "them") if kept > 1 else ("", "it")
+    return f"{kept} proof{plural} kept of earlier runs; --prove-again makes {them} anew"
 
 
 def _names(contenders: Iterable[Shown]) -> list[str]:

@@ -21,7 +21,7 @@ from timetrial.records.sessions import resuming, said_of
 from timetrial.report.columns import GAP, aligned, closing_lines, column_widths
 from timetrial.report.deciding import deciding_words, is_out_of_time, pairs_words
 from timetrial.report.numbers import first_line, interval_words, measured_words, seconds
-from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
+from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, kept_words, proof_words
 from timetrial.report.remarks import remark_lines, sides_words
 from timetrial.statistics.dispersion import two_levels
 from timetrial.statistics.verdict import DIFFERENT, Effect
@@ -229,7 +229,9 @@ def notes(race: Race) -> list[str]:
         said += [f"{race.names[side]}: {advised(words)}" for words in grown.words]
     for remark in noise([one.record for launches in race.launches.values() for one in launches]):
         said.append(f"{_sides(race, remark.cases)}: {advised(remark.text)}")
-    return [*said, *_of_launches(race)]
+    proofs = [proof for case in race.cases if (proof := race.proof(case.id)) is not None]
+    kept = kept_words(proofs)
+    return [*said, *([kept] if kept else []), *_of_launches(race)]
 
 
 def _lacks_confirmation(race: Race, duel: Duel) -> bool:

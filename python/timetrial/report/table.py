@@ -25,7 +25,7 @@ from timetrial.report.numbers import (
     plus_minus,
     ratio_words,
 )
-from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, proof_words
+from timetrial.report.proof_words import UNPROVEN, UNPROVEN_STYLE, Shown, kept_words, proof_words
 from timetrial.report.remarks import remark_lines, remarks_of
 
 if TYPE_CHECKING:
@@ -295,6 +295,8 @@ def legend(rows: list[Row]) -> str:
         words.append(f"accuracy: {once}of {most} rows proven to compute the same, together")
     elif shared:
         words.append("accuracy: learned once per contender, whatever its threads")
+    if kept := kept_words(row.proof_kept for row in rows if row.proof_kept):
+        words.append(kept)
     return " · ".join(words)
 
 

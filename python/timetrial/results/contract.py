@@ -64,6 +64,10 @@ def _case(row: Row) -> dict[str, Any]:
         "accuracy_own": _interval(row.accuracy_own),
         "accuracy_against_reference": vars(row.accuracy_against) if row.accuracy_against else None,
         "parity": _parity(row),
+        "proof_from": row.proof_from,
+        "proof_kept_from": row.proof_kept.kept_from.run
+        if row.proof_kept and row.proof_kept.kept_from
+        else None,
         "settings": [setting.model_dump() for setting in row.settings],
         "facts": row.facts,
         "stop_reason": row.stop_reason,

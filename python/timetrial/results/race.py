@@ -19,6 +19,7 @@ from timetrial.records import race as records
 from timetrial.records import store
 from timetrial.records.metric import METRICS, Metric
 from timetrial.records.model import CaseRecord, LaunchRecord, Parity
+from timetrial.records.proven import content_of, proof_of
 from timetrial.records.race import PairRecord, Stage
 from timetrial.results.names import side_names
 from timetrial.results.results import LaunchFiles, analyzed
@@ -252,9 +253,16 @@ class Race:
         return race_figure(self)
 
     def proof(self, case: str) -> LaunchRecord | None:
-        """The side's proof launch; None: there was none."""
-        folder = self.folder / "proof" / case.split("-")[0]
-        return store.read_launch(folder) if (folder / store.RECORD_FILE).is_file() else None
+        """The side's proof launch, or that of a side which differs in nothing that changes what is computed;
+        None: there was none."""
+        folders = {file.parent.name: file.parent for file in self.folder.glob(f"proof/*/{store.RECORD_FILE}")}
+        if content_of(case) in folders:
+            return store.read_launch(folders[content_of(case)])
+        proofs = {name: store.read_launch(folder) for name, folder in folders.items()}
+        outcomes = {name: str(record.outcome) for name, record in proofs.items()}
+        side = next((one for one in self.cases if one.id == case), None)
+        giver = proof_of(side, self.cases, outcomes) if side else None
+        return proofs[giver] if giver else None
 
     def parity(self, case: str) -> Parity | None:
         """What the side's proof said; None: it was not proven."""

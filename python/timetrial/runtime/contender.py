@@ -14,7 +14,7 @@ from score import Score, answers_of
 from timed import BACKWARD_END, DATA, FORWARD_END, LOSS_END, SEGMENT, STEP, Timed
 
 PARTS = ("forward", "loss", "backward", "update")
-ROLES = ("parameter", "state", "gradient", "activation", "optimizer", "input_gradient")
+ROLES = ("parameter", "state", "gradient", "optimizer", "input_gradient")
 
 
 class Contender(Timed):
@@ -193,11 +193,21 @@ class Contender(Timed):
             raise ContenderError(
                 "crash", "tensors have no role '{}'; known: {}".format(role, ", ".join(ROLES))
             )
+        return self._as_files(self._adapter.tensors(role), folder)
+
+    def show(self, places, folder):
+        """What the layers make of the batch that comes next, where they learn, as files: the samples at these
+        places of the batch, or "all". Nothing that a step sees is different behind it."""
+        self._gather().fill()
+        shown = self._adapter.tensors("activation")
+        if places != "all":
+            rows = [int(place) for place in places.split(",")]
+            shown = {name: np.asarray(array)[rows] for name, array in shown.items()}
+        return self._as_files(shown, folder)
+
+    def _as_files(self, tensors, folder):
         if not os.path.isdir(folder):
             os.mkdir(folder)
-        if role == "activation":
-            self._gather().fill()
-        tensors = self._adapter.tensors(role)
         for name, array in tensors.items():
             if "/" in name:
                 raise ContenderError("crash", "tensor '{}' cannot be a file: its name has a '/'".format(name))

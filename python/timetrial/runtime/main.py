@@ -96,6 +96,9 @@ def obey(contender, line):
     if command == "dump":
         role, _, folder = rest.partition(" ")
         return contender.dump(role, folder)
+    if command == "show":
+        places, _, folder = rest.partition(" ")
+        return contender.show(places, folder)
     if command in ("stream", "outputs", "predicted", "evaluate", "profile", "passes"):
         return getattr(contender, command)(rest)
     if command in ("reset", "gradient"):

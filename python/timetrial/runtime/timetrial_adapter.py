@@ -153,8 +153,7 @@ def goes_on(node, values):
 
 
 def carried(job):
-    """Names of the states of layers that go on from batch to batch. Who shows activations by a pass of its
-    own goes through it from what they were in front of the last step."""
+    """Names of the states of layers that go on from batch to batch."""
     return [name for node in job.layers if is_recurrent(node) for name, _ in node.states]
 
 

@@ -56,6 +56,11 @@ class Entry:
         loaded: dict[str, Any] = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
         return loaded
 
+    def recipe(self) -> dict[str, Any]:
+        """Of what it was made."""
+        made: dict[str, Any] = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))["recipe"]
+        return made
+
     def hashes(self) -> dict[str, str]:
         """sha256 of each file, as it was when the entry was made."""
         files = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))["files"]
@@ -98,6 +103,14 @@ def find_entry(kind: str, recipe: Mapping[str, Any]) -> Entry | None:
     key = recipe_key(kind, recipe)
     folder = cache_folder() / VERSION / kind / key
     return Entry(key, folder) if _complete(folder) else None
+
+
+def discard(entry: Entry) -> None:
+    """Takes away an entry that does not hold what it should. Whoever reads it now finds files missing."""
+    aside = Path(tempfile.mkdtemp(prefix="making-", dir=entry.folder.parent))
+    with contextlib.suppress(FileNotFoundError):
+        entry.folder.rename(aside / "discarded")
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _complete(folder: Path) -> bool:

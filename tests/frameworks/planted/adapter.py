@@ -13,6 +13,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import planted_normalization as normalization
 import planted_sequences as along_time
+import planted_shown as shown
 
 JOINS = ("add", "concat")
 # Those with a colon name a layer behind it: "stale_weight:fc2".
@@ -32,11 +33,11 @@ DEFECTS = (
     "mask_ignored", "mask_forward_only", "mask_in_inference", "mask_of_before", "own_mask", "unscaled_mask",
     # In steps that come back to back, with no look at a tensor between them:
     "stale_unseen", "bf16_unseen", "late_loss_unseen",
-    *normalization.DEFECTS, *along_time.DEFECTS,
+    *normalization.DEFECTS, *along_time.DEFECTS, *shown.DEFECTS,
 )  # fmt: skip
 
 
-class Adapter(normalization.Normalization, along_time.Sequences):
+class Adapter(normalization.Normalization, along_time.Sequences, shown.Shown):
     tasks = ("train", "gradient", "forward")
     devices = ("cpu",)
     dtypes = ("f32",)
@@ -58,7 +59,7 @@ class Adapter(normalization.Normalization, along_time.Sequences):
         self.steps = 0
         self.sequence_steps = 0
         self.resets = 0
-        self.known = {}
+        self.known, self.known_shown, self.is_showing = {}, None, False
 
     def read_settings(self):
         defect = self.defect + (":" + self.target if self.target else "")
@@ -253,10 +254,7 @@ class Adapter(normalization.Normalization, along_time.Sequences):
     def tensors(self, role):
         self.unseen = 0
         if role == "activation":
-            now, self.states = self.states, self.states_before  # as the last step found them
-            found = {n: v for n, v in self._forward(self.parameters).items() if n != self.source}
-            self.states = now
-            return found
+            return self.shown()
         if role == "optimizer" and not self.hides_states:
             return {name + ".velocity": values for name, values in self.velocity.items()}
         known = {"parameter": self.parameters, "gradient": self.gradients, "state": self.states}
@@ -321,6 +319,7 @@ class Adapter(normalization.Normalization, along_time.Sequences):
     def _round(self, values):
         late = self.defect == "bf16_later" and self.since_reset > 50
         late = late or (self.defect == "bf16_unseen" and self.unseen > 0)
+        late = late or (self.defect == "shown_in_f32" and not self.is_showing)
         if self.defect != "reduced_precision" and not late:
             return values
         bits = values.astype(np.float32).view(np.uint32)

@@ -9,7 +9,6 @@ from chainer_updates import Updates
 from timetrial_adapter import (
     BaseAdapter,
     blas_threads,
-    carried,
     is_recurrent,
     openmp_threads,
     path_facts,
@@ -126,8 +125,6 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch, by a copy whose states may move."""
         model, self.model = self.model, copy.deepcopy(self.model)
-        for name in carried(self._job):
-            getattr(self.model, name.partition(".")[0]).rewind()
         with chainer.no_backprop_mode():
             values = self._values(self._inputs)
         self.model = model

@@ -25,16 +25,12 @@ def _recurrent(chainer, node, job):
                 for name, _ in node.parameters:
                     parameter = chainer.Parameter(np.array(job.parameters[name]))
                     setattr(self, name[len(node.name) + 1 :], parameter)
-            # The states of one that goes on from batch to batch; as the last step found them.
-            self.kept = self.before = [np.array(job.states[name]) for name, _ in node.states]
+            # The states of one that goes on from batch to batch.
+            self.kept = [np.array(job.states[name]) for name, _ in node.states]
 
         def shown(self):
             """The states, as the job has them."""
             return {name[len(node.name) + 1 :]: one for (name, _), one in zip(node.states, self.kept)}
-
-        def rewind(self):
-            """To where the last step began."""
-            self.kept = self.before
 
         def forward(self, x, second=None):
             """`second`: lengths, or the state in front of the first step."""
@@ -49,7 +45,7 @@ def _recurrent(chainer, node, job):
             if is_continued:
                 starts = [functions.expand_dims(second, 0)]
             if goes_on:
-                self.before, starts = self.kept, [one[None] for one in self.kept]
+                starts = [one[None] for one in self.kept]
             weights = [self._gates(one, "weight") + self._gates(one, "recurrent_weight") for one in parts]
             biases = [self._gates(one, "bias") + self._gates(one, "recurrent_bias") for one in parts]
             last, *more, states = computes(1, 0.0, *starts, weights, biases, given)

@@ -72,20 +72,17 @@ class Adapter(BaseAdapter):
         """Initial weights and states of layers, empty optimizer."""
         self._weights = {name: jnp.array(np.array(v)) for name, v in self._job.parameters.items()}
         self._kept = {name: jnp.array(np.array(v)) for name, v in self._job.states.items()}
-        self._before = self._kept  # as the last step found them
         self._state = self._optimizer.init(self._weights)
         self._gradients = {}
 
     def step(self):
         """One training step; everything is waited for, because the batch's memory changes afterwards."""
-        self._before = self._kept
         found = self._train(self._weights, self._kept, self._state, self.targets, self.inputs)
         loss, self._gradients, self._weights, self._kept, self._state = jax.block_until_ready(found)
         return float(loss)
 
     def gradient(self):
         """The same without update."""
-        self._before = self._kept
         found = self._gradient(self._weights, self._kept, self.targets, self.inputs)
         (loss, self._kept), self._gradients = jax.block_until_ready(found)
         return float(loss)
@@ -127,7 +124,7 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        values = jax.block_until_ready(self._layers(self._weights, self._before, self.inputs, learns=True)[0])
+        values = jax.block_until_ready(self._layers(self._weights, self._kept, self.inputs, learns=True)[0])
         return {name: np.asarray(value) for name, value in values.items() if name not in self._job.inputs}
 
     def _train_function(self, weights, kept, state, targets, inputs):

@@ -9,7 +9,7 @@ from keras_network import Network
 from keras_paths import path_of
 from keras_sequences import GATES, LIMITS
 from keras_updates import Updates
-from timetrial_adapter import BaseAdapter, ChannelsLast, carried, is_recurrent, path_facts, reads_lengths
+from timetrial_adapter import BaseAdapter, ChannelsLast, is_recurrent, path_facts, reads_lengths
 from timetrial_updates import OPTIMIZERS
 
 
@@ -102,7 +102,7 @@ class Adapter(BaseAdapter):
         self._model.compile(optimizer=self._updates.optimizer, loss=loss)
         self._updates.optimizer.build(self._model.trainable_variables)
         # Name -> variable, and which of its rows where a variable holds two of the job's parameters.
-        self._variables, self._rows, self._kept, self._before = {}, {}, {}, {}
+        self._variables, self._rows, self._kept = {}, {}, {}
         for node in job.nodes:
             if node.parameters:
                 parameters, states = tensors_of(node, self._network.layers[node.name])
@@ -111,9 +111,7 @@ class Adapter(BaseAdapter):
                 for place, (name, one) in enumerate(zip(names, parameters)):
                     if sum(one is other for other in parameters) > 1:
                         self._rows[name] = sum(one is other for other in parameters[:place])
-                stated = [name for name, _ in node.states]
-                self._kept.update(zip(stated, states))
-                self._before.update(zip(stated, getattr(self._network.layers[node.name], "before", [])))
+                self._kept.update(zip([name for name, _ in node.states], states))
         self._find_gradients = None
         self._gradients = {}
         self.reset()
@@ -177,8 +175,6 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch, by a model with all of them as outputs; states are as
         before."""
         before, outputs = self.layer_states(), self._network.outputs
-        for name in carried(self._job):
-            self._kept[name].assign(self._before[name])
         given = self._given if isinstance(self._given, list) else [self._given]
         values = keras.models.Model(self._model.inputs, outputs)(given, training=True)
         for name, value in before.items():

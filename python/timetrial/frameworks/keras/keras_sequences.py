@@ -78,18 +78,16 @@ def _carried(layers, node, _padding, _format):
     from keras import ops
 
     class Carried(layers.Layer):
-        """It goes on from the states in `kept` while it learns, and leaves there what it comes to, and in
-        `before` what they were. Keras' own word, `stateful`, does so in inference too."""
+        """It goes on from the states in `kept` while it learns, and leaves there what it comes to. Keras' own
+        word, `stateful`, does so in inference too."""
 
         def __init__(self):
             super(Carried, self).__init__(name=node.name)
             self.first = [_of_direction(layers, node, part, return_state=True) for part in directions(node)]
-            self.kept, self.before = (
-                [self._state(*one, when) for one in node.states] for when in ("", ">before")
-            )
+            self.kept = [self._state(*one) for one in node.states]
 
-        def _state(self, name, shape, when):
-            name = name.replace(".", ">") + when
+        def _state(self, name, shape):
+            name = name.replace(".", ">")
             return self.add_weight(shape=shape, initializer="zeros", trainable=False, name=name)
 
         def call(self, x, training=None):
@@ -99,7 +97,7 @@ def _carried(layers, node, _padding, _format):
             # Copies: on torch the way back reads them when the states have moved.
             start = [ops.copy(one) for one in self.kept]
             found = self.first[0](x, initial_state=start)
-            for one, value in zip([*self.before, *self.kept], [*start, *found[1:]]):
+            for one, value in zip(self.kept, found[1:]):
                 one.assign(value)
             return found[0]
 

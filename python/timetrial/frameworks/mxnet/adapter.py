@@ -117,8 +117,7 @@ class Adapter(BaseAdapter):
     def activations(self):
         """Of every layer, on the current batch. Copies of the states move instead of them."""
         self._take_batch()
-        states = dict(self.model.kept, **self.model.before)
-        given = dict(self.model.weights, **{name: state.copy() for name, state in states.items()})
+        given = dict(self.model.weights, **{n: state.copy() for n, state in self.model.kept.items()})
         with mx.autograd.train_mode():
             values, _ = layer_values(mx.nd, self._job, self._inputs, given, learns=True)
         return {name: values[name].asnumpy() for name in values if name not in self._job.inputs}
@@ -152,7 +151,7 @@ class _Gluon(object):
         self._parameters = {name: named[name] for name in job.parameters}
         self.weights = {name: p.data() for name, p in self._parameters.items()}
         self.kept = {name: named[name].data() for name in job.states}
-        self.before = {name: self.kept[name].copy() for name in carried(job)}
+        self.carried = carried(job)
         self.gradients = {name: p.grad() for name, p in self._parameters.items()}
 
     def use_optimizer(self, optimizer):
@@ -191,7 +190,7 @@ class _Bound(object):
         values, moved = layer_values(mx.sym, job, given, variables, learns=True)
         target = given[job.target] if job.target in given else mx.sym.Variable(job.target)
         loss = mx.sym.MakeLoss(mean_loss(mx.sym, job, values[job.output], target))
-        self.before = {name: self.kept[name].copy() for name in moved}
+        self.carried = list(moved)
         loss = mx.sym.Group([loss, *moved.values()]) if moved else loss
         kept = {name: state for name, state in self.kept.items() if name not in moved}
         arguments = dict(self.weights, **inputs, **{name: self.kept[name] for name in moved})
@@ -262,9 +261,8 @@ def _make_blocks(job):
 
 
 def _go_on(model, moved):
-    """The states that a model carries: what they come to, and what they were."""
-    for name, value in zip(model.before, moved):
-        model.kept[name].copyto(model.before[name])
+    """The states that a model carries: what they come to."""
+    for name, value in zip(model.carried, moved):
         value.copyto(model.kept[name])
 
 

@@ -4,9 +4,9 @@ import contextlib
 
 import numpy as np
 from paddle_network import LAYERS, LOSSES, make_layers
-from paddle_sequences import LIMITS, before, path_of
+from paddle_sequences import LIMITS, path_of
 from paddle_updates import OPTIMIZERS, POWERS, Updates
-from timetrial_adapter import BaseAdapter, carried, is_recurrent, openmp_threads, path_facts, weight_name
+from timetrial_adapter import BaseAdapter, is_recurrent, openmp_threads, path_facts, weight_name
 
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"  # operators one after another, in the main thread
 _FREEING = "FLAGS_eager_delete_tensor_gb"  # below 0: a program's memory is kept from run to run
@@ -154,7 +154,6 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch: a pass of its own, in no timed step. States are as before."""
         names = [node.name for node in self._job.nodes if node.name != self._job.loss]
         now = self.layer_states()
-        self._set_states(self._states_before())
         if self._static:
             found = {name: np.array(value) for name, value in zip(names, self._run("activations"))}
         else:
@@ -163,13 +162,6 @@ class Adapter(BaseAdapter):
             found = {name: values[name].numpy() for name in names}
         self._set_states(now)
         return found
-
-    def _states_before(self):
-        """Of layers that go on from batch to batch: what their states were in front of the last step."""
-        names = carried(self._job)
-        if self._static:
-            return {name: np.array(self._variable(before(name))) for name in names}
-        return {name: self._kept[before(name)].numpy().copy() for name in names}
 
     def _set_states(self, values):
         for name, value in values.items():
@@ -209,7 +201,6 @@ class Adapter(BaseAdapter):
         kept = {}
         if self._programs:
             kept = dict(self.parameters(), **self.layer_states())
-            kept.update((before(name), value) for name, value in self._states_before().items())
         self._executor.run(start)
         for name, value in kept.items():
             self._variable(name).set(self._turned(name, value), paddle.CPUPlace())
@@ -264,8 +255,9 @@ class Adapter(BaseAdapter):
     def _tensors(self):
         """Parameters and states of the layers: name -> tensor."""
         found = {p.name: p for layer in self._layers.values() for p in layer.parameters()}
-        states = [*self._job.states, *map(before, carried(self._job))]
-        return tuple({name: found[name] for name in names} for names in (self._job.parameters, states))
+        return tuple(
+            {name: found[name] for name in names} for names in (self._job.parameters, self._job.states)
+        )
 
     @contextlib.contextmanager
     def _inferring(self):

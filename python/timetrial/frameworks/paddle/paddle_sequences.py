@@ -77,8 +77,7 @@ def _recurrent(paddle, node):
 
 
 class Carried(Layer):
-    """An LSTM that goes on from its two states while it learns, and leaves there what it comes to, and under
-    the names of before() what they were."""
+    """An LSTM that goes on from its two states while it learns, and leaves there what it comes to."""
 
     def __init__(self, paddle, node):
         rnn, zero = _forward(paddle, *directions(node)), paddle.nn.initializer.Constant(0.0)
@@ -90,11 +89,10 @@ class Carried(Layer):
             return rnn.create_parameter(list(shape), attr=given)
 
         self._kept = [state(name, shape) for name, shape in node.states]
-        self._before = [state(before(name), shape) for name, shape in node.states]
 
     def parameters(self):
         """Those of the layer inside, and the states."""
-        return super(Carried, self).parameters() + self._kept + self._before
+        return super(Carried, self).parameters() + self._kept
 
     def train(self):
         """From now on it goes on."""
@@ -112,14 +110,9 @@ class Carried(Layer):
         start = [self._paddle.assign(one) for one in self._kept]
         found, moved = self.inner[0](x, tuple(one.unsqueeze(0) for one in start))
         with self._paddle.no_grad():
-            for one, value in zip(self._before + self._kept, [*start, *[each[0] for each in moved]]):
-                self._paddle.assign(value, output=one)
+            for one, value in zip(self._kept, moved):
+                self._paddle.assign(value[0], output=one)
         return found if self._gives_all else moved[0][0]
-
-
-def before(name):
-    """Of a carried state: the name of what it was in front of the last step."""
-    return name + ".before"
 
 
 def _continued(paddle, node):

@@ -13,7 +13,7 @@ from pytorch_lengths import WAYS, Ways
 from pytorch_network import LOSSES, make_loss, make_model
 from pytorch_paths import facts_of
 from pytorch_sequences import LIMITS
-from timetrial_adapter import BaseAdapter, is_recurrent
+from timetrial_adapter import BaseAdapter
 
 # Name of a fact, and where torch.__config__.show() has it.
 _FACTS = (
@@ -303,9 +303,6 @@ class Adapter(BaseAdapter):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step; states of layers
         are as before."""
         found, kept = {}, [(buffer, buffer.clone()) for buffer in self.model.buffers()]
-        for node, module in self._stated:
-            if is_recurrent(node):
-                module.rewind()
         hooks = [
             module.register_forward_hook(lambda _m, _i, output, name=name: found.__setitem__(name, output))
             for name, module in self.model.layers.items()

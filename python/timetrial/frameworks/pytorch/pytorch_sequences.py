@@ -97,8 +97,7 @@ def _stateful_lstm(torch, node):
         def __init__(self):
             super(Stateful, self).__init__(directions(node)[0])
             for name, shape in node.states:
-                for kept in (_own_name(name), "before_" + _own_name(name)):
-                    self.register_buffer(kept, torch.zeros(*shape))
+                self.register_buffer(_own_name(name), torch.zeros(*shape))
 
         def begin(self, states):
             """From these on: arrays by the last part of their names."""
@@ -110,19 +109,12 @@ def _stateful_lstm(torch, node):
             """The states, as the job has them."""
             return {_own_name(name): getattr(self, _own_name(name)).numpy().copy() for name, _ in node.states}
 
-        def rewind(self):
-            """To where the last step began."""
-            self.hidden.copy_(self.before_hidden)
-            self.cell.copy_(self.before_cell)
-
         def forward(self, x):
             if not self.training:
                 states, (last, _) = self.rnn(x)
                 return states if is_all(node) else last[0]
-            with torch.no_grad():  # the way back reads them when the states have moved
-                self.before_hidden.copy_(self.hidden)
-                self.before_cell.copy_(self.cell)
-            start = self.before_hidden.unsqueeze(0), self.before_cell.unsqueeze(0)
+            # Copies: the way back reads them when the states have moved.
+            start = self.hidden.unsqueeze(0).clone(), self.cell.unsqueeze(0).clone()
             states, (last, cell) = self.rnn(x, start)
             with torch.no_grad():
                 self.hidden.copy_(last[0])

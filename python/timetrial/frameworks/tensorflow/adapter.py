@@ -4,7 +4,7 @@ import numpy as np
 from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
 from tensorflow_sequences import GATES, WAYS, kinds_of, path_of
-from timetrial_adapter import BaseAdapter, ChannelsLast, Values, carried, is_recurrent, path_facts
+from timetrial_adapter import BaseAdapter, ChannelsLast, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS, Update
 
 
@@ -139,8 +139,6 @@ class Adapter(BaseAdapter):
         self._form = ChannelsLast(job, GATES)
         self._weights = {name: tf.Variable(self._form.initial(name), name=name) for name in job.parameters}
         self._moving = {name: tf.Variable(np.array(value)) for name, value in job.states.items()}
-        # As the last step found them.
-        self._before = {name: tf.Variable(np.array(job.states[name])) for name in carried(job)}
         self._update = Update(job, tf.sqrt, np.float32)
         self._apply = _by_formula if self._update.inside else RULES.get(self._update.rule, _by_formula)
         self._kept = {
@@ -207,9 +205,7 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a forward pass of its own, in no timed step."""
-        values = self._values(learns=True)
-        values.update(self._before)
-        values = predict(tf, self._job, self._kinds, values, _tensors(self._inputs))
+        values = predict(tf, self._job, self._kinds, self._values(learns=True), _tensors(self._inputs))
         return {name: self._form.activation(name, value.numpy()) for name, value in values.items()}
 
     def _batch(self):
@@ -245,8 +241,6 @@ class Adapter(BaseAdapter):
         with tf.GradientTape() as tape:
             prediction = predict(tf, self._job, self._kinds, values, inputs)[self._job.output]
             loss = mean_loss(tf, self._job, prediction, labels)
-        for name, before in self._before.items():
-            before.assign(self._moving[name])
         for name, value in values.moved.items():
             self._moving[name].assign(value)
         # Of a table whole, not of the rows that were read.

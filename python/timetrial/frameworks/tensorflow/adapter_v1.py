@@ -7,7 +7,7 @@ from tensorflow_layers import LAYERS
 from tensorflow_network import LOSSES, mean_loss, predict
 from tensorflow_sequences import GATES, path_of
 from tensorflow_updates_v1 import Updates
-from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values, carried, is_recurrent, path_facts
+from timetrial_adapter import UNDILATED, BaseAdapter, ChannelsLast, Values, is_recurrent, path_facts
 from timetrial_updates import OPTIMIZERS
 
 LIMITS = {"conv2d": UNDILATED}  # on the CPU it has no gradients of others
@@ -74,13 +74,7 @@ class Adapter(BaseAdapter):
         }
         values, inputs = self._variables(learns=True), {name: self._given[name] for name in job.sources}
         self._values = predict(tf, job, LAYERS, values, inputs)
-        # As the last step found them.
-        self._before = {
-            name: tf.Variable(np.array(job.states[name]), trainable=False) for name in carried(job)
-        }
-        kept = [tf.assign(before, self._moving[name]) for name, before in self._before.items()]
-        with tf.control_dependencies(kept):
-            self._moves = [tf.assign(self._moving[name], value) for name, value in values.moved.items()]
+        self._moves = [tf.assign(self._moving[name], value) for name, value in values.moved.items()]
         self._loss = mean_loss(tf, job, self._values[job.output], self._given[job.target])
         self._read = {name: given for name, given in inputs.items() if name not in job.masks}
         # Without masks and states it is the same graph.
@@ -147,9 +141,7 @@ class Adapter(BaseAdapter):
 
     def activations(self):
         """Of every layer, on the current batch: a run of its own, in no timed step."""
-        given = self._fed(self._given)
-        given.update((self._moving[name], self._session.run(one)) for name, one in self._before.items())
-        values = self._session.run(self._values, given)
+        values = self._session.run(self._values, self._fed(self._given))
         return {name: self._form.activation(name, value) for name, value in values.items()}
 
     def _operations(self, node):

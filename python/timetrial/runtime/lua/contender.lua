@@ -186,18 +186,47 @@ function Contender:evaluate(path)
   return score:result()
 end
 
--- Every tensor of a role, as files.
-function Contender:dump(role, folder)
+local function as_files(tensors, folder)
   system.make_folder(folder)
-  if role == "activation" then
-    self:_stream(self._current):fill()
-  end
   local names = json.list()
-  for name, tensor in pairs(self._adapter:tensors(role)) do
+  for name, tensor in pairs(tensors) do
     npy.save(folder .. "/" .. name .. ".npy", tensor.data, tensor.shape)
     names[#names + 1] = name
   end
   return { tensors = names }
+end
+
+-- The samples of a tensor at these places: "0,3,5".
+local function rows_of(tensor, places)
+  local shape = { unpack(tensor.shape) }
+  local values = npy.count(shape) / shape[1]
+  local numbers = {}
+  for place in places:gmatch("%d+") do
+    numbers[#numbers + 1] = tonumber(place)
+  end
+  shape[1] = #numbers
+  local rows = ffi.new("float[?]", #numbers * values)
+  for row, place in ipairs(numbers) do
+    ffi.copy(rows + (row - 1) * values, tensor.data + place * values, values * ffi.sizeof("float"))
+  end
+  return { data = rows, shape = shape }
+end
+
+-- Every tensor of a role, as files.
+function Contender:dump(role, folder)
+  return as_files(self._adapter:tensors(role), folder)
+end
+
+-- What the layers make of the batch that comes next, as files: the samples at these places, or "all".
+function Contender:show(places, folder)
+  self:_stream(self._current):fill()
+  local shown = self._adapter:tensors("activation")
+  if places ~= "all" then
+    for name, tensor in pairs(shown) do
+      shown[name] = rows_of(tensor, places)
+    end
+  end
+  return as_files(shown, folder)
 end
 
 function Contender:_stream(name)

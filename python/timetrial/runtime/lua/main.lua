@@ -29,6 +29,8 @@ local function obey(contender, line)
     return contender[command](contender, rest:match("(%d+) (%d+) (%d+)"))
   elseif command == "dump" then
     return contender:dump(rest:match("^(%S+) (.*)$"))
+  elseif command == "show" then
+    return contender:show(rest:match("^(%S+) (.*)$"))
   elseif
     command == "stream"
     or command == "outputs"
