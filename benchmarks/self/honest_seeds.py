@@ -1,9 +1,10 @@
-"""Whether the gate refuses who is honest: `honest_seeds.py SEEDS BACKEND...`, as in `100 chainer jax:eager`.
+"""Whether the gate refuses who is honest: `honest_seeds.py SEEDS NETWORK BACKEND...`, as in
+`100 resnet20 onednn jax:eager`.
 
-Each seed has its own initial values, order of images and clear batches; each contender rounds in its own way.
-Odd seeds prove an MLP, even ones LeNet-5, over the small digits, every tenth in batches of 256, which hold
-many decisions that rounding may turn. Behind each proof comes a timed launch, which is another process and
-may choose other kernels: its first losses and its end are judged. Prints who was refused, and why.
+Each seed has its own initial values, order of samples and clear batches; each contender rounds in its own
+way. Every tenth is proven in a large batch, which holds many decisions that rounding may turn. Behind
+each proof comes a timed launch, which is another process and may choose other kernels: its first losses
+and its end are judged. Prints who was refused, and why.
 """
 
 from __future__ import annotations
@@ -21,14 +22,21 @@ from timetrial.launch.together import launch_together
 from timetrial.records.model import LaunchRecord
 from timetrial.workloads import prepare
 
+# Dataset, batch size, and the large one.
+NETWORKS = {
+    "mlp": ("digits28", 16, 256),
+    "lenet5": ("digits28", 16, 256),
+    "resnet20": ("synthetic-cifar", 16, 128),
+    "lstm-imdb": ("synthetic-sentences", 16, 64),
+}
 OPTIMIZER = {"name": "sgd", "learning_rate": 0.02, "momentum": 0.9, "weight_decay": 0.0}
 SHORT = Measure(min_ns=50_000_000, budget_ns=100_000_000)  # the first losses and the end are all that counts
 
 
-def plan(backend: str, mode: str, seed: int, folder: Path) -> LaunchPlan:
+def plan(network: str, backend: str, mode: str, seed: int, folder: Path) -> LaunchPlan:
     """A proof."""
-    network, batch_size = "lenet5" if seed % 2 == 0 else "mlp", 256 if seed % 10 == 0 else 16
-    work = Workload(network, "digits28", batch_size, OPTIMIZER)
+    dataset, batch_size, large = NETWORKS[network]
+    work = Workload(network, dataset, large if seed % 10 == 0 else batch_size, OPTIMIZER)
     settings = {"threads": "1", **({"mode": mode} if mode else {})}
     case = Case(backend, work, settings=settings)
     return LaunchPlan(case, prepare(work, seed=seed, epochs=1), "proof", folder, seed=seed)
@@ -42,15 +50,15 @@ def timed(proven: LaunchPlan, proof: LaunchRecord) -> LaunchPlan:
 
 def main() -> int:
     """0 if nobody was refused."""
-    if len(sys.argv) < 3 or not sys.argv[1].isdigit():
-        sys.exit(__doc__)
-    refused = 0
-    for words in sys.argv[2:]:
+    if len(sys.argv) < 4 or not sys.argv[1].isdigit() or sys.argv[2] not in NETWORKS:
+        sys.exit(f"{__doc__}\nNETWORK is one of {', '.join(NETWORKS)}.")
+    refused, network = 0, sys.argv[2]
+    for words in sys.argv[3:]:
         backend, _, mode = words.partition(":")
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as root:
             seeds = range(1, int(sys.argv[1]) + 1)
-            plans = [plan(backend, mode, seed, Path(root) / str(seed)) for seed in seeds]
+            plans = [plan(network, backend, mode, seed, Path(root) / str(seed)) for seed in seeds]
             at_once = len(os.sched_getaffinity(0))
             proofs = launch_together(plans, at_once, lambda _: None)
             behind = [timed(one, proof) for one, proof in zip(plans, proofs, strict=True)]
@@ -62,7 +70,10 @@ def main() -> int:
             for judged in [record.parity if record.purpose == "proof" else record.end]
             if record.outcome != "ok" or judged is None or judged.status != "passed"
         }
-        print(f"{words}: {len(bad)} of {len(records)} refused, {time.monotonic() - began:.0f} s", flush=True)
+        print(
+            f"{network} {words}: {len(bad)} of {len(records)} refused, {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
         for (seed, purpose), why in sorted(bad.items()):
             print(f"  seed {seed}, {purpose}: {why[:2000]}", flush=True)
         refused += len(bad)

@@ -359,8 +359,9 @@ TEST(LayersInDouble, TakeWhatIsShown) {
         EXPECT_LT(relative_l2(judge.read(TT_ACTIVATION).at(name), values), 1e-12) << name;
         const auto of_judge = judge.read(TT_ACTIVATION);
         for (const auto& [other, found] : ours.read(TT_ACTIVATION))
-            if (!decided.contains(name) || other != decided.at(name))
+            if (!decided.contains(name) || other != decided.at(name)) {
                 EXPECT_LE(relative_l2(found, of_judge.at(other)), 1e-11) << other;
+            }
         expect_same(ours, judge, TT_ROLE_GRADIENT, 1e-10);
         EXPECT_GT(relative_l2(judge.read(TT_ROLE_GRADIENT).at("conv.weight"), plain.at("conv.weight")), 1e-6)
             << name;

@@ -29,12 +29,23 @@ def proven_then_timed(tmp_path: Path, losses_off_from: int, defect: str = "none"
     return run_launch(make_plan(tmp_path / "timed", PLANTED, network=network, settings=settings, proof=off))
 
 
+def again(record: LaunchRecord) -> dict[int, set[str]]:
+    """What was judged of each of the first steps: of those that a busy machine left time for."""
+    assert record.end is not None
+    found: dict[int, set[str]] = {}
+    for one in record.end.comparisons:
+        step, _, what = one.tensor.partition(": ")
+        if step.startswith("again, step "):
+            found.setdefault(int(step.split()[-1]), set()).add(what)
+    assert list(found) == list(range(1, len(found) + 1))
+    assert 2 <= len(found) <= LOSSES
+    return found
+
+
 def test_other_losses_are_the_steps_own_if_these_are_looked_into(tmp_path: Path) -> None:
     record = proven_then_timed(tmp_path, losses_off_from=2)
     assert record.outcome == "ok", words(record)
-    assert record.end is not None
-    judged = {one.tensor.split(":")[0] for one in record.end.comparisons}
-    assert {f"again, step {step}" for step in range(1, LOSSES + 1)} <= judged
+    assert all(len(what) > 1 for what in again(record).values())
 
 
 def test_another_first_loss_is_wrong(tmp_path: Path) -> None:
@@ -43,9 +54,28 @@ def test_another_first_loss_is_wrong(tmp_path: Path) -> None:
     assert "the loss of step 1 is" in (record.reason or "")
 
 
+def look_into(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    monkeypatch.setattr(Gate, "_steps_looked_into", property(lambda gate: steps))
+
+
+@pytest.mark.parametrize("looked", [0, STEPS_OF_LARGE])
+def test_of_steps_that_nobody_looks_into_losses_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looked: int
+) -> None:
+    look_into(monkeypatch, looked)
+    record = proven_then_timed(tmp_path, losses_off_from=2)
+    assert record.outcome == "ok", words(record)
+    for step, what in again(record).items():
+        assert (what == {"loss"}) == (step > looked)
+
+
+@pytest.mark.parametrize("looked", [0, STEPS_OF_LARGE, LOSSES])
 @pytest.mark.parametrize("defect", ["stale_unseen", "bf16_unseen"])
-def test_steps_that_are_others_where_nobody_looks_are_wrong(tmp_path: Path, defect: str) -> None:
+def test_steps_that_are_others_where_nobody_looks_are_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defect: str, looked: int
+) -> None:
     """They are honest when they are looked into, and then their losses are not those that were timed."""
+    look_into(monkeypatch, looked)
     record = proven_then_timed(tmp_path, losses_off_from=LOSSES + 1, defect=defect)
     assert record.outcome == "wrong"
     assert ", in the proof it was" in (record.reason or "")

@@ -32,7 +32,7 @@ from timetrial.questions.sequence import LARGE_BYTES, LOSSES, STEPS_OF_LARGE, Pr
 from timetrial.records.model import Parity
 
 STRESS = "stress: "
-MOST_SHOWN_BYTES = 300_000_000  # of a batch of which no image comes twice
+MOST_SHOWN_BYTES = 100_000_000  # of a batch of which no image comes twice
 MOST_MORE = 8  # steps before those at the end that are judged: fewer than this, by chance
 
 
@@ -96,13 +96,12 @@ class Gate:
 
     @property
     def _steps_looked_into(self) -> int:
-        """Of those on the workload's own batches. All images of such a batch are different, and where they
-        depend on each other all are shown and judged at once: none is looked into where that is too much."""
+        """Of those on the workload's own batches; of the others losses are judged. The images of such a batch
+        are all different, so all are shown and judged: none where that is too much."""
         network = self.prepared.network
         if network is None:
             return 0
-        whole = network.couples_batch and part_of(network) < network.batch_size
-        if whole and network.activation_bytes > MOST_SHOWN_BYTES:
+        if part_of(network) < network.batch_size and network.activation_bytes > MOST_SHOWN_BYTES:
             return 0
         return STEPS_OF_LARGE if self._is_large else LOSSES
 
@@ -167,24 +166,34 @@ class Gate:
         finally:
             contact.close()
 
-    def look_again(self, contact: LaunchContact, losses: Sequence[float], words: str) -> None:
-        """The first steps of a timed launch once more, looked into as in a proof, where their losses are
-        others than its proof's; `words` say so. Other kernels, chosen in this process or for other threads,
-        round otherwise, and behind normalizations that may grow to percents within one step: so they count
-        as the steps' own if the same program gives them again. LaunchError: it does not."""
+    def other_losses(self, losses: Sequence[float]) -> str | None:
+        """Words where the first losses of a timed launch are not its proof's, and the same steps, looked
+        into, may still give them: other kernels, chosen in this process or for other threads, round
+        otherwise, and behind normalizations that may grow to percents within one step. LaunchError: that is
+        no rounding."""
         proof = self._plan.proof
-        if self._judge is None or self._plan.case.task != "train" or proof is None:
+        words = None if proof is None else compare_losses(losses, proof)
+        if proof is None or words is None:
+            return None
+        can_look = self._judge is not None and self._plan.case.task == "train"
+        if compare_losses(losses[:1] if can_look else losses, proof, turned=True) is not None:
             raise LaunchError("wrong", words)
-        if compare_losses(losses[:1], proof) is not None:  # nothing has grown yet
-            raise LaunchError("wrong", words)
+        return words if can_look else None
+
+    def look_again(self, contact: LaunchContact, losses: Sequence[float], words: str) -> None:
+        """The first steps of a timed launch once more, looked into as in a proof; `words` of other_losses().
+        LaunchError: their losses are not those that were timed."""
+        proof = self._plan.proof
+        assert proof is not None
         steps = min(len(losses), len(proof.losses))
         try:
-            seen, again = self._questions(contact).again(steps, looked=self._steps_looked_into)
+            seen = self._questions(contact).again(steps, looked=self._steps_looked_into)
         finally:
             contact.close()
+        again = [math.nan if one.loss is None else one.loss for one in seen]
         if compare_losses(losses, proof.model_copy(update={"losses": again})) is not None:
             raise LaunchError("wrong", words)
-        self._observations += seen
+        self._observations[:0] = seen  # in the order of the steps
 
     def forget(self) -> None:
         """What was observed."""

@@ -27,7 +27,7 @@ from timetrial.launch.turns import await_others, run_turns
 from timetrial.observing.accounts import Accounts, remembers
 from timetrial.observing.subnormals import count_subnormals
 from timetrial.processes.outcome import LaunchError
-from timetrial.proof.parity import compare_losses, unproven
+from timetrial.proof.parity import unproven
 from timetrial.questions.sequence import Proof
 from timetrial.records.store import LAYERS_FILE
 from timetrial.statistics.growth import NEIGHBORS, does_nothing, lasting_change
@@ -138,16 +138,16 @@ class Timed:
         if channel.unprovable:
             return
         losses = list(channel.files.first_losses)
-        words = compare_losses(losses, channel.plan.proof) if channel.plan.proof is not None else None
+        other = self.gate.other_losses(losses)
         channel.files.first_losses_end()
         _observe(self.gate, channel)
-        if words is not None:
-            self.gate.look_again(channel.contact("judged"), losses, words)
         runner = channel.runner
         if runner.passes and channel.plan.purpose in PASSED_PURPOSES:  # without, no step comes again
             first_pass_ns = runner.durations_ns("first", "warmup", "steady")[: runner.passes.steps]
             words = remembers(runner.segments, first_pass_ns, runner.durations_ns("steady", "turn"))
             found.warnings += [words] if words else []
+        if other is not None:
+            self.gate.look_again(channel.contact("judged"), losses, other)
 
 
 @dataclass(frozen=True)

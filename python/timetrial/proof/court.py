@@ -90,6 +90,8 @@ class Court:
             self.comparisons += start_comparisons(seen, self._expected)
         if seen.gradient is not None or seen.after is not None:
             self._hear_gradient(seen)
+        elif seen.loss is not None:
+            self._hear_loss(named(seen, "loss"), seen.loss, seen.stream, seen.row, self._values(seen.before))
         if seen.kept is not None:
             self.comparisons += kept_comparisons(seen, seen.kept)
         if seen.output is not None:
@@ -124,10 +126,13 @@ class Court:
         if seen:
             return
         now = {**self._expected.initial, **self._expected.states}
-        judged = loss_of(self._judge, now, self._expected.batches.batch("train", 0))
+        self._hear_loss(f"{FIRST_LOSSES}loss of step 1", losses[0], "train", 0, now)
+
+    def _hear_loss(self, name: str, loss: float, stream: str, row: int, values: Tensors) -> None:
+        """Of a whole batch at these values, of which nothing else was shown."""
+        judged = loss_of(self._judge, values, self._expected.batches.batch(stream, row))
         unseen = UNSEEN / self.precision.loss if self._expected.couples_batch else 1.0
-        name = f"{FIRST_LOSSES}loss of step 1"
-        self.comparisons.append(self._loss(name, losses[0], judged, unseen))
+        self.comparisons.append(self._loss(name, loss, judged, unseen))
 
     def _same(self, name: str, losses: Sequence[float], seen: Sequence[float]) -> None:
         for step, (mine, theirs) in enumerate(zip(losses, seen, strict=False)):
@@ -164,6 +169,8 @@ class Court:
     def _answer(self, seen: Observation, batch: Tensors) -> Answer:
         """The judge's, at what was shown. The first step begins as the first gradient does: it is asked
         once."""
+        if not seen.fresh:
+            self._first = None
         if self._first is not None and _is_same(self._first[0], seen):
             answer, self._first = self._first[1], None  # gigabytes, of a large network
             return answer

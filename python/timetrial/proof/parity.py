@@ -96,11 +96,15 @@ def merged(first: Parity, second: Parity) -> Parity:
     )
 
 
-def compare_losses(timed: Sequence[float], proof: Parity) -> str | None:
+def compare_losses(timed: Sequence[float], proof: Parity, *, turned: bool = False) -> str | None:
     """The first losses of a timed launch against its proof's; words for the first that differs by more than
-    two roundings of the same steps may."""
+    two roundings of the same steps may. `turned`: where a decision may have turned in the first step, which
+    carries on as much as another step."""
     for step, (mine, proven) in enumerate(zip(timed, proof.losses, strict=False)):
-        error, tolerance = relative_distance(mine, proven), F32.loss * GROWTH**step
+        error, tolerance = (
+            relative_distance(mine, proven),
+            F32.loss * GROWTH ** (step + (turned and step > 0)),
+        )
         if not error <= tolerance:
             return (
                 f"the loss of step {step + 1} is {mine:.9g}, in the proof it was {proven:.9g} "

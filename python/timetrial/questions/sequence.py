@@ -118,18 +118,25 @@ class Questions:
         name = f"evaluation after {steps + more + 2} steps"
         return [*found, self._evaluated(looks[-1], fresh=False, name=name)]
 
-    def again(self, steps: int, *, looked: int) -> tuple[list[Observation], list[float]]:
-        """The first steps on the workload's own batches, of which `looked` are looked into; their losses."""
+    def again(self, steps: int, *, looked: int) -> list[Observation]:
+        """The first steps on the workload's own batches, each between two looks. Of those behind `looked`
+        nothing but their losses and where they began is left to be judged."""
         contact = self._contact
         contact.stream("train")
         contact.reset()
-        seen: list[Observation] = []
-        if looked:
-            seen = self.forced(
-                [look(contact)], min(looked, steps), stream="train", number=0, prefix="again, "
+        looks = [look(contact)]
+        seen = self.forced(looks, min(looked, steps), stream="train", number=0, prefix="again, ")
+        for step in range(len(seen), steps):
+            contact.show(np.arange(1))  # one sample is enough for somebody who is honest when looked at
+            before = looks[-1]
+            loss = contact.run(1)[-1]
+            looks[:] = [look(contact)]
+            seen.append(
+                Observation(
+                    f"again, step {step + 1}", "train", step, before, fresh=step == 0, step=step, loss=loss
+                )
             )
-        more = contact.run(steps - len(seen)) if steps > len(seen) else []
-        return seen, [*(_loss_of(one) for one in seen), *more]
+        return seen
 
     def forced(
         self,
