@@ -311,20 +311,7 @@ def test_timed_losses_are_compared_with_the_proof(tmp_path: Path) -> None:
     settings = {"planted.defect": "early_rate"}
     bad = run_launch(make_plan(tmp_path / "bad", PLANTED, proof=proof.parity, settings=settings))
     assert bad.outcome == "wrong"
-    assert "the loss of step 2 is" in (bad.reason or "")
-
-
-@pytest.mark.parametrize(("off", "outcome"), [(1, "ok"), (1.0003, "ok"), (1.002, "wrong")])
-def test_losses_may_be_off_by_a_step_more(tmp_path: Path, off: float, outcome: str) -> None:
-    """Kernels chosen anew may round a decision otherwise, and each of the two is right. VGG-16 in onednn: the
-    third by 1.2e-4, of decisions that turned in 32 images."""
-    proof = run_launch(make_plan(tmp_path / "proof", "eigen", purpose="proof"))
-    assert proof.parity is not None
-    losses = [*proof.parity.losses[:2], proof.parity.losses[2] * off, *proof.parity.losses[3:]]
-    other = proof.parity.model_copy(update={"losses": losses})
-    timed = run_launch(make_plan(tmp_path / "timed", "eigen", proof=other))
-    assert timed.outcome == outcome, words(timed)
-    assert outcome == "ok" or "the loss of step 3 is" in (timed.reason or "")
+    assert "again, step 1: parameter " in (bad.reason or "")
 
 
 @pytest.mark.attempt
@@ -336,7 +323,7 @@ def test_in_a_large_network_too_a_first_step_at_twice_the_rate_is_wrong(
     settings = {"planted.defect": "early_rate"}
     bad = run_launch(make_plan(tmp_path / "bad", PLANTED, proof=proof.parity, settings=settings))
     assert bad.outcome == "wrong"
-    assert "the loss of step 2 is" in (bad.reason or "")
+    assert "again, step 1: parameter " in (bad.reason or "")
 
 
 @pytest.mark.attempt

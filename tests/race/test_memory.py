@@ -129,12 +129,12 @@ def test_so_many_side_by_side_at_most_as_processors_and_memory_have_room_for(
 
 
 def test_judging_large_networks_leaves_less_room_for_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ResNet-50 on four images of 224x224: 12 GB were seen."""
+    """ResNet-50 on four images of 224x224: 6 GB were seen."""
     cases = load_words(["network=resnet50", "backend=eigen,reference"]).cases
     ready = validate(cases, real_engine())
-    assert memory.judged_bytes(ready[0]) == pytest.approx(12.4e9, rel=0.15)
+    assert memory.judged_bytes(ready[0]) == pytest.approx(7e9, rel=0.15)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(4)))
-    for free, at_once in ((24, 2), (16, 1), (8, 1)):
+    for free, at_once in ((24, 2), (12, 1), (8, 1)):
         monkeypatch.setattr(memory, "available_bytes", lambda free=free: free * 2**30)
         assert memory.proofs_at_once(ready) == at_once
     small = validate(load_words(["network=lenet5", "backend=eigen"]).cases, real_engine())

@@ -72,11 +72,7 @@ def compiled(
         yield _scratch(scratch)
         return
     entry = cache_folder() / VERSION / "compile" / recipe_key("compile", _recipe(case, contender, job))
-    try:
-        entry.mkdir(parents=True, exist_ok=True)
-        lock = os.open(entry / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise cannot_write(error) from error
+    lock = _opened(entry)
     try:
         if not _locked(lock, shared=not makes):
             yield _scratch(scratch)  # another process makes the entry, or uses it while this one would
@@ -115,11 +111,7 @@ def finds_compiled(
         return True
     if not compiles_nothing and contender.kind != "native":
         return False
-    try:
-        entry.mkdir(parents=True, exist_ok=True)
-        lock = os.open(entry / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise cannot_write(error) from error
+    lock = _opened(entry)
     try:
         if not _locked(lock):
             return False
@@ -271,6 +263,15 @@ def _kept(entry: Path, scratch: Path, *, may_be_empty: bool) -> Compiled:
     if not may_be_empty and folder_bytes(files) == 0:
         return Compiled(CompileCache(state="none"), files)
     return Compiled(CompileCache(state="warm", path=str(files)), files)
+
+
+def _opened(entry: Path) -> int:
+    """The file of its lock. InputError: the cache cannot be written."""
+    try:
+        entry.mkdir(parents=True, exist_ok=True)
+        return os.open(entry / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise cannot_write(error) from error
 
 
 def _locked(lock: int, *, shared: bool = False) -> bool:
