@@ -29,7 +29,7 @@ from timetrial.proof.comparisons import (
     statistic_size,
     tensor_comparison,
 )
-from timetrial.proof.decisions import search
+from timetrial.proof.decisions import ordered, search
 from timetrial.proof.expected import Expected, normalized
 from timetrial.proof.hints import hint
 from timetrial.proof.judge import Answer, Judge
@@ -91,7 +91,9 @@ class Court:
         if seen.gradient is not None or seen.after is not None:
             self._hear_gradient(seen)
         elif seen.loss is not None:
-            self._hear_loss(named(seen, "loss"), seen.loss, seen.stream, seen.row, self._values(seen.before))
+            batch, values = self._expected.batches.batch(seen.stream, seen.row), self._values(seen.before)
+            theirs = self._judge.gradient(values, batch).loss
+            self.comparisons.append(self._unseen_loss(named(seen, "loss"), seen.loss, theirs))
         if seen.kept is not None:
             self.comparisons += kept_comparisons(seen, seen.kept)
         if seen.output is not None:
@@ -126,13 +128,13 @@ class Court:
         if seen:
             return
         now = {**self._expected.initial, **self._expected.states}
-        self._hear_loss(f"{FIRST_LOSSES}loss of step 1", losses[0], "train", 0, now)
+        judged = loss_of(self._judge, now, self._expected.batches.batch("train", 0))
+        self.comparisons.append(self._unseen_loss(f"{FIRST_LOSSES}loss of step 1", losses[0], judged))
 
-    def _hear_loss(self, name: str, loss: float, stream: str, row: int, values: Tensors) -> None:
-        """Of a whole batch at these values, of which nothing else was shown."""
-        judged = loss_of(self._judge, values, self._expected.batches.batch(stream, row))
+    def _unseen_loss(self, name: str, mine: float, theirs: float) -> Comparison:
+        """Of a whole batch of which nothing else was shown."""
         unseen = UNSEEN / self.precision.loss if self._expected.couples_batch else 1.0
-        self.comparisons.append(self._loss(name, loss, judged, unseen))
+        return self._loss(name, mine, theirs, unseen)
 
     def _same(self, name: str, losses: Sequence[float], seen: Sequence[float]) -> None:
         for step, (mine, theirs) in enumerate(zip(losses, seen, strict=False)):
@@ -141,8 +143,8 @@ class Court:
     def _values(self, seen: Look) -> Tensors:
         """What the judge computes at."""
         return {
-            **_ordered(seen.parameter, self._expected.initial),
-            **_ordered(seen.layer_state, self._expected.states),
+            **ordered(seen.parameter, self._expected.initial),
+            **ordered(seen.layer_state, self._expected.states),
         }
 
     def _hear_gradient(self, seen: Observation) -> None:
@@ -175,7 +177,7 @@ class Court:
             answer, self._first = self._first[1], None  # gigabytes, of a large network
             return answer
         answer = self._judge.gradient(self._values(seen.before), batch, seen.shown)
-        answer = replace(answer, gradient=_ordered(answer.gradient, self._expected.initial))
+        answer = replace(answer, gradient=ordered(answer.gradient, self._expected.initial))
         if seen.fresh and not self._has_begun:
             self._first, self._has_begun = (seen, answer), True
         return answer
@@ -268,7 +270,7 @@ class Court:
         """That, or what last places of the parameters and of what goes into normalizations make of it: of
         nothing that a rectifier or a maximum decides by, so that no decision turns on the way."""
         parameters, shown = self._values(seen.before), seen.shown or {}
-        trained = _ordered(parameters, self._expected.initial)
+        trained = ordered(parameters, self._expected.initial)
         moved = {f"of {name}": shown[name] for name in normalized(self._expected.layers) if name in shown}
 
         def ask(at: Tensors) -> Answer:
@@ -396,7 +398,3 @@ def _is_same(one: Observation, other: Observation) -> bool:
         or (mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine))
         for mine, theirs in pairs
     )
-
-
-def _ordered(mine: Tensors, initial: Tensors) -> Tensors:
-    return {name: mine[name] for name in initial}

@@ -100,7 +100,7 @@ def search(
     for ties in _conventions(layers, values, found):
         other = judge.sized(sample_count(batch), ties).gradient(parameters, batch, shown)
         said = f"the convention {ties} at ties"
-        yield _explained(_ordered(other.gradient, answer.gradient), mine, possible, times, said)
+        yield _explained(ordered(other.gradient, answer.gradient), mine, possible, times, said)
 
 
 def _behind_what_is_off(
@@ -121,7 +121,8 @@ def _behind_what_is_off(
     return {layer["name"] for layer in layers[last + 1 : next(behind, len(layers))]}
 
 
-def _ordered(gradient: Tensors, like: Tensors) -> Tensors:
+def ordered(gradient: Tensors, like: Tensors) -> Tensors:
+    """The tensors of another's names, in its order."""
     return {name: gradient[name] for name in like}
 
 
