@@ -76,6 +76,21 @@ def test_a_decision_on_the_edge_is_found_and_shown(stage: Stage) -> None:
     assert parity.turned == [turn.words]
 
 
+@pytest.mark.parametrize(("own", "shows"), [(3e-7, 4e-7), (3e-7, 0.0), (-3e-7, 1e-7)])
+def test_the_output_says_what_was_decided_of_a_value_that_is_not_shown(
+    tmp_path: Path, own: float, shows: float
+) -> None:
+    stage = Stage(tmp_path, PLAIN)
+    near_edge(stage, "fc1", "fc1.bias", own)
+    place = int(np.argmin(np.abs(stage.shown.pop("fc1"))))
+    stage.shown["relu2"].flat[place] = shows
+    otherwise = {**stage.shown, "relu2": stage.shown["relu2"].copy()}
+    otherwise["relu2"].flat[place] = 0.0 if shows else 1e-7
+    parity = stage.judged(stage.answer(otherwise).gradient)
+    assert parity.status == "passed", parity.reason
+    assert len(parity.turned) == 1 and f"relu2 unit {place}," in parity.turned[0]
+
+
 @pytest.mark.parametrize("judge", [SMALL, LARGE], ids=lambda one: one.name)
 @pytest.mark.parametrize(
     ("layer", "edge", "bias"), [("relu1", "norm", "norm.bias"), ("relu2", "sum", "conv2.bias")]

@@ -8,6 +8,9 @@
 
 namespace timetrial::reference {
 
+// x, or, where it is above 0 and 0 came out of it, a number just below: at 0 itself there are conventions.
+inline double not_above_0(double x) { return x <= 0 ? x : -1e-30; }
+
 struct Relu {
     double at_zero = 0;  // relu'(0): 0 is canonical in timetrial
     // In this form NaN stays NaN.
@@ -17,7 +20,7 @@ struct Relu {
         return value_of(x) < 0 ? Real(0.0) : x;
     }
     // The value nearest to x that comes out as y.
-    static double behind(double y, double x) { return y > 0 ? y : std::fmin(x, 0.0); }
+    static double behind(double y, double x) { return y > 0 ? y : not_above_0(x); }
 };
 
 // Both with the derivative of the other side at their edges.
@@ -27,7 +30,7 @@ struct LeakyRelu {
     Real of(const Real& x) const {
         return value_of(x) > 0 ? x : Real(slope) * x;
     }
-    double behind(double y, double x) const { return y > 0 ? y : std::fmin(x, 0.0); }
+    double behind(double y, double x) const { return y > 0 ? y : not_above_0(x); }
 };
 
 struct Relu6 {
@@ -39,7 +42,7 @@ struct Relu6 {
         return value_of(x) >= 6 ? Real(6.0) : x;
     }
     static double behind(double y, double x) {
-        if (y <= 0) return std::fmin(x, 0.0);
+        if (y <= 0) return not_above_0(x);
         return y >= 6 ? std::fmax(x, 6.0) : y;
     }
 };

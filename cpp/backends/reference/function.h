@@ -33,8 +33,8 @@ class Function {
     virtual void forward(std::span<Tensor* const> x, Tensor& y, Mode mode) = 0;
     // Adds to the gradients of x and of the parameters what y.gradient makes of them: the chain rule.
     virtual void backward(std::span<Tensor* const> x, Tensor& y) = 0;
-    // Moves x, where it is not there, to where the function decides as `shown`, a value of y, says: to a
-    // number that is not above 0, where 0 came out of a rectifier. Nobody may have shown x, or flush what is
+    // Moves x, where it is not there, to where the function decides as `shown`, a value of y, says: to just
+    // below 0, where it is above and 0 came out of a rectifier. Nobody may have shown x, or flush what is
     // subnormal.
     virtual void decide(std::span<Tensor* const>, const Values&) {}
     // Who judges a contender of another convention at ties asks for that.

@@ -185,19 +185,18 @@ class Court:
     def _closer(
         self, seen: Observation, batch: Tensors, answer: Answer, found: list[Comparison]
     ) -> list[Comparison]:
-        """`found`, or what is left of it: sums that cancel are measured by their terms, networks that magnify
-        last places by what these make of the judge's own answer, and decisions that were not what was shown
-        are looked for."""
+        """`found`, or what is left of it: sums that cancel are measured by their terms, decisions that were
+        not what was shown are looked for, and networks that magnify last places are measured by what these
+        make of the judge's own answer: last, since it excuses most."""
         parameters = self._values(seen.before)
         asked = self._judge, parameters, batch, self._expected.cancelling
         terms = functools.cache(functools.partial(sizes_of_terms, *asked))
         measured = self._by_terms(seen, batch, answer, terms, found)
         if measured is not found:
             return measured
-        if is_huge(self._judge.network):  # there a turn is tried sooner than rounding is drawn
-            again = self._with_turns(seen, batch, answer, found, {}, terms)
-            if again is not found:
-                return again
+        again = self._with_turns(seen, batch, answer, found, {}, terms)
+        if again is not found:
+            return again
         known: Doubts = {}
         magnifies = self._expected.couples_batch or recurs(self._expected.initial)
         for doubts in (self._of_before, self._of_disturbances, self._of_shifts) if magnifies else ():
@@ -207,7 +206,7 @@ class Court:
                 self._excused = known
                 self.turned.append(named(seen, WORDS))
                 return again
-        return self._with_turns(seen, batch, answer, found, known, terms)
+        return self._with_turns(seen, batch, answer, found, known, terms) if known else found
 
     def _with_turns(
         self,

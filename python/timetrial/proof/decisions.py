@@ -169,23 +169,24 @@ def _turns(layers: Sequence[Layer], values: Mapping[str, NDArray[Any]]) -> list[
 
 
 def _at_kink(layer: Layer, values: Mapping[str, NDArray[Any]], kink: float) -> Iterator[Turn]:
-    """A value goes to the other side of the kink, and what comes out of it, which hardly differs, stays on
-    the right side of where it is decided by the output."""
+    """A value goes to the other side of the kink, and with it what comes out of it, by which a judge may
+    decide as well. On which side it was the output says: the value itself may be the judge's own, of a layer
+    that the contender does not show."""
     name, source = layer["name"], layer["inputs"][0]
     x, y = (np.asarray(values[one], np.float64).ravel() for one in (source, name))
     rms = math.sqrt(inner(x, x) / x.size) or 1.0
     away = x - kink
+    above = y > 0 if kink == 0 else y >= kink
     beyond = TINY if kink == 0 else 2.0**-50 * abs(kink)
     for place in np.flatnonzero((np.abs(away) <= MARGIN * rms) & (away != 0)):
-        there = kink + (-beyond if away[place] > 0 else beyond)
-        out = y[place] if abs(y[place] - kink) > abs(away[place]) else there  # of a rectifier and its like
+        there = kink + (-beyond if above[place] else beyond)
         one = np.array([place])
         margin = abs(float(away[place])) / rms
         yield Turn(
             name,
             f"{name} unit {place}, margin {margin:.1g}",
             margin,
-            {source: (one, np.array([there])), name: (one, np.array([out]))},
+            {source: (one, np.array([there])), name: (one, np.array([there]))},
         )
 
 
