@@ -186,7 +186,7 @@ class Caution(Enum):
     OTHER_ANSWERS = (
         "its answers to test images differ, beyond chance, from those of most of the {rows} rows that were "
         "proven to compute the same: its accuracy is its own",
-        "Train it with more seeds (learning_seeds=) before calling it more or less accurate.",
+        "Train it with more seeds (learning=every learning_seeds=) before calling it more or less accurate.",
     )
     # Of a whole run.
     ONE_LAUNCH = (

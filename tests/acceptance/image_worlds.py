@@ -107,8 +107,8 @@ def alike_rates(world: ImageWorld, rows: int, seeds: int, trials: int, seed: int
         levels[0] -= WORSE
         other = list(levels > 0)
         counts += [
-            not all(pooled(equal)[1]),
-            not pooled(other)[1][0],
+            not all(pooled([dict(enumerate(row)) for row in equal])[1]),
+            not pooled([dict(enumerate(row)) for row in other])[1][0],
             not all(_alike_on_images(equal)),
             not _alike_on_images(other)[0],
         ]

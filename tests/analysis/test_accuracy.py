@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,11 +71,15 @@ def test_seeds_that_err_on_the_same_images_are_no_further_evidence() -> None:
     assert discordance(base, other).p_value == pytest.approx(2 / 2**3)
 
 
+def by_seed(rows: Any) -> list[dict[int, Any]]:
+    return [dict(enumerate(row)) for row in rows]
+
+
 def test_rows_that_compute_the_same_share_one_figure() -> None:
     rng = np.random.default_rng(1)
     level = 2 + rng.standard_normal(360)
     rows = [level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(6)]
-    figure, alike = pooled(rows)
+    figure, alike = pooled(by_seed(rows))
     assert alike == [True] * 6
     assert figure is not None
     assert figure.estimate == pytest.approx(np.mean(rows))
@@ -87,11 +93,11 @@ def test_a_row_that_learned_less_is_set_apart() -> None:
     level = 2 + rng.standard_normal(360)
     rows = [level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(6)]
     rows[4] = level - 0.7 + 0.3 * rng.standard_normal((3, 360)) > 0
-    figure, alike = pooled(rows)
+    figure, alike = pooled(by_seed(rows))
     assert alike == [True, True, True, True, False, True]
     assert figure is not None
     assert figure.estimate == pytest.approx(np.mean([row for row, ok in zip(rows, alike, strict=True) if ok]))
-    _, alike = pooled([rows[0], rows[4]])
+    _, alike = pooled(by_seed([rows[0], rows[4]]))
     assert alike == [False, False], "of two nobody can say which is off"
 
 
@@ -102,7 +108,7 @@ def test_rows_that_are_equal_are_seldom_set_apart() -> None:
     for _ in range(200):
         level = 2 + rng.standard_normal(360)
         rows = [level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(4)]
-        apart += not all(pooled(rows)[1])
+        apart += not all(pooled(by_seed(rows))[1])
     assert apart <= stats.binom.ppf(0.999, 200, 0.01)
 
 
@@ -111,12 +117,43 @@ def test_a_row_that_collapses_with_one_seed_is_set_apart() -> None:
     level = 2 + rng.standard_normal(360)
     rows = [level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(5)]
     rows[1][2] = rng.random(360) < 0.1
-    assert pooled(rows)[1] == [True, False, True, True, True]
+    assert pooled(by_seed(rows))[1] == [True, False, True, True, True]
+
+
+def test_seeds_that_only_one_learned_count_for_all() -> None:
+    rng = np.random.default_rng(1)
+    level = 2 + rng.standard_normal(360)
+    first, second, third = (level + 0.3 * rng.standard_normal((3, 360)) > 0 for _ in range(3))
+    rows = [{0: first[0]}, {0: second[0], 1: second[1]}, {0: third[0], 2: third[2]}]
+    figure, alike = pooled(rows)
+    assert alike == [True] * 3
+    assert figure is not None
+    assert figure.n == 3
+    means = [np.mean([row[0] for row in rows]), np.mean(second[1]), np.mean(third[2])]
+    assert figure.estimate == pytest.approx(np.mean(means))
+
+
+@pytest.mark.parametrize(("lost", "is_alike"), [(0.02, True), (0.05, True), (0.15, False), (0.8, False)])
+def test_with_one_seed_a_row_that_learned_less_is_held_against_what_is_known_of_trainings(
+    lost: float, is_alike: bool
+) -> None:
+    base = np.ones((1, 1000), bool)
+    worse = base.copy()
+    worse[:, : int(1000 * lost)] = False
+    assert pooled(by_seed([base, worse, base, base]))[1] == [True, is_alike, True, True]
+    assert pooled(by_seed([base, worse]))[1] == [is_alike] * 2
+
+
+def test_rows_without_a_seed_in_common_are_not_told_apart() -> None:
+    figure, alike = pooled([{0: np.ones(100)}, {1: np.zeros(100)}])
+    assert alike == [True, True]
+    assert figure is not None
+    assert figure.n == 2
 
 
 def test_no_images_tell_nothing() -> None:
     assert over_seeds([np.ones((3, 0))] * 3) == [1.0] * 3
-    assert pooled([np.ones((3, 0))] * 3) == (None, [True] * 3)
+    assert pooled(by_seed([np.ones((3, 0))] * 3)) == (None, [True] * 3)
 
 
 def test_rows_that_do_not_part_are_told_apart_by_images() -> None:

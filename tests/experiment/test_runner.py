@@ -39,11 +39,12 @@ def run(load: Callable[..., Experiment], fake: FakeEngine, results_folder: Path)
 def test_proofs_then_speed_then_learning(run: Run, fake: FakeEngine) -> None:
     run("backend=fast,slow", "threads=1,2", "epochs=12", "launches=5", "learning_seeds=3")
     purposes = [plan.purpose for plan in fake.log]
-    assert purposes == ["proof"] * 2 + ["speed"] * 20 + ["learning"] * 6
+    assert purposes == ["proof"] * 2 + ["speed"] * 20 + ["learning"] * 4
     assert all(plan.proof is not None for plan in fake.log if plan.purpose == "speed")
     assert {plan.seed for plan in fake.log if plan.purpose == "speed"} == {1}
     learning = [plan for plan in fake.log if plan.purpose == "learning"]
-    assert sorted({plan.seed for plan in learning}) == [1, 2, 3]
+    assert [plan.seed for plan in learning] == [1, 1, 2, 3]
+    assert [plan.case.backend for plan in learning[2:]] == ["slow", "fast"], "one for both, in turns"
     assert [plan.proof is None for plan in learning] == [plan.seed != 1 for plan in learning]
 
 
@@ -66,13 +67,13 @@ def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngi
         "blas.library=one,other",
         "epochs=12",
         "launches=2",
-        "learning_seeds=2",
+        "learning_seeds=5",
     )
     results = run(*words)
     learned = Counter(plan.case.id for plan in fake.log if plan.purpose == "learning")
     assert {row.case.settings["threads"] for row in results.rows if row.case.id in learned} == {"1"}
     assert len(learned) == 4  # two contenders, each with two libraries
-    assert set(learned.values()) == {2}
+    assert set(learned.values()) == {2}  # the first seed, and one of four more for all
     by_id = {row.case.id: row for row in results.rows}
     for row in results.rows:
         assert row.accuracy is not None
@@ -82,7 +83,7 @@ def test_one_learns_for_all_that_differ_in_threads_only(run: Run, fake: FakeEngi
             assert {**teacher.case.settings, "threads": "2"} == dict(row.case.settings)
     fake.log.clear()
     results = run(*words, "learning=every")
-    assert len([plan for plan in fake.log if plan.purpose == "learning"]) == 16
+    assert len([plan for plan in fake.log if plan.purpose == "learning"]) == 8 * 5
     assert {row.accuracy_from for row in results.rows} == {None}
 
 
@@ -91,6 +92,13 @@ def test_what_is_not_proven_learns_for_itself(run: Run, fake: FakeEngine) -> Non
     results = run("backend=fast", "threads=1,2", "epochs=12", "launches=2", "learning_seeds=2")
     assert len([plan for plan in fake.log if plan.purpose == "learning"]) == 4
     assert {row.accuracy_from for row in results.rows} == {None}
+
+
+def test_what_computes_less_exactly_learns_each_seed(run: Run, fake: FakeEngine) -> None:
+    fake.parity["fast"] = Parity(status="passed", notes=["reduced"])
+    run("backend=fast,slow,other", "epochs=12", "launches=2", "learning_seeds=3")
+    learned = Counter(plan.case.backend for plan in fake.log if plan.purpose == "learning")
+    assert learned == {"fast": 3, "slow": 2, "other": 2}
 
 
 def test_a_block_has_each_case_once_and_blocks_differ(run: Run, fake: FakeEngine) -> None:

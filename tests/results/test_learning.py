@@ -51,6 +51,8 @@ def test_proven_rows_share_one_figure(run: Callable[..., Results]) -> None:
     assert any(row.accuracy_own != first.accuracy_own for row in others), "each keeps its own beside it"
     assert first.accuracy is not None
     assert first.accuracy.n == 3
+    own = [row.accuracy_own.n for row in results if row.accuracy_own is not None]
+    assert own == [1, 2, 2], "the first seed, and one of the others for all"
     assert "accuracy: of 3 rows proven to compute the same, together" in " ".join(to_text(results).split())
     case = results.to_json()["cases"][1]
     assert case["accuracy_interval"]["rows"] == 3

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from timetrial.cautions import Caution
+from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
     right = {row.case.id: _right(row) for row in rows}
     found = {row.case.id: _with_own(row, right[row.case.id]) for row in rows}
     for group in _proven_equal(rows, right):
-        figure, alike = pooled([_matrix(right[row.case.id]) for row in group])
+        figure, alike = pooled([right[row.case.id] for row in group])
         for row, is_alike in zip(group, alike, strict=True):
             own = found[row.case.id]
             if is_alike:
@@ -74,10 +75,10 @@ def _with_own(row: Row, right: _Answers) -> Row:
 
 
 def _proven_equal(rows: Sequence[Row], right: dict[str, _Answers]) -> list[list[Row]]:
-    """Rows that were proven to train the same network in the same way, and answered with the same seeds."""
+    """Rows that were proven to train the same network in the same way, with the same numbers."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if right[row.case.id] and _is_proven(row):
+        if right[row.case.id] and _is_proven(row) and not _is_reduced(row):
             groups.setdefault(repr(_training(row, right[row.case.id])), []).append(row)
     return [group for group in groups.values() if len(group) > 1]
 
@@ -86,12 +87,15 @@ def _is_proven(row: Row) -> bool:
     return row.outcome == "ok" and row.parity is not None and row.parity.status == "passed"
 
 
+def _is_reduced(row: Row) -> bool:
+    return row.parity is not None and REDUCED_NOTE in row.parity.notes
+
+
 def _training(row: Row, right: _Answers) -> list[Any]:
     images = {len(one) for one in right.values()}
     return [
         *(getattr(row.case, key) for key in SAME_TRAINING),
         *(row.case.axes.get(key) for key in SAME_NUMBERS),
-        sorted(right),
         images,
     ]
 

@@ -65,7 +65,7 @@ class Measure(_Table):
         default=None,
         ge=1,
         le=1000,
-        description="how many seeds each contender learns with; otherwise `effort` decides",
+        description="with how many seeds is learned; otherwise `effort` decides",
     )
     resource_launches: StrictInt = Field(
         default=0,
@@ -76,7 +76,8 @@ class Measure(_Table):
     )
     learning: Literal["once", "every"] = Field(
         default="once",
-        description="who learns: one of the cases that differ only in what cannot change it, or every case",
+        description="once: of what is proven to compute the same one learns each seed for all, and each "
+        "contender the first; every: each case with each seed",
     )
     isolated: StrictBool = Field(
         default=False,

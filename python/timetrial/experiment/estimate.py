@@ -13,7 +13,7 @@ from timetrial.cases.spec import Train
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import is_framework
-from timetrial.experiment.learners import learners, side_by_side
+from timetrial.experiment.learners import lessons, side_by_side
 from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import Stage
@@ -64,7 +64,6 @@ def forecast(
     sizes, train = experiment.sizes, experiment.spec.train
     live = [one for one in ready if one.unavailable is None]
     proofs = proven_ones(live)
-    pupils = learners(experiment, live)
     proving = sum(map(proof_s, proofs)) / proofs_at_once(proofs)
     proving += sum(map(judging_s, proofs))  # one after the other
     isolated = experiment.spec.measure.isolated
@@ -76,16 +75,18 @@ def forecast(
     saved = 0.0 if isolated else sum(slow) * (1 - 1 / side_by_side_at_most(len(slow)))
     each = one_by_one - saved
     first = one_by_one if sizes.first_one_by_one else each
-    learning = 0.0
-    if train is not None:
+    learned, learning = 0, 0.0
+    for pupils in lessons(experiment, live):
+        assert train is not None
         at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
-        learning = sum(start_s(one) + _learning_s(one, train) for one in pupils) / at_once
+        learned += len(pupils)
+        learning += sum(start_s(one) + _learning_s(one, train) for one in pupils) / at_once
     resources = experiment.spec.measure.resource_launches
     visible = float(special.stdtrit(degrees_of(n), 0.975)) * scatter / math.sqrt(n) if n > 1 else math.inf
     stages: dict[Purpose, Stage] = {
         "proof": Stage(len(proofs), proving),
         "speed": Stage(len(live) * n, first + (n - 1) * each if n else 0.0),
-        "learning": Stage(len(pupils) * sizes.learning_seeds, learning * sizes.learning_seeds),
+        "learning": Stage(learned, learning),
         "resources": Stage(
             len(live) * resources, resources * sum(start_s(one) + _RESOURCES_S for one in live)
         ),

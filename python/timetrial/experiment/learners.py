@@ -1,15 +1,21 @@
-"""Which cases learn.
+"""Which cases learn, with which seeds.
 
-What is proven to compute the same learns the same however many threads it has: of cases that differ only in
-such settings (case.WITHOUT_INFLUENCE) one learns for all, unless `learning = "every"` asks for each.
+What is proven to compute the same learns the same. Of cases that differ only in what cannot change what is
+computed (threads, affinity ...: case.WITHOUT_INFLUENCE) one learns for all. Contenders that are proven equal
+all learn with the first seed, by which they are held against each other; each further seed is learned by one
+of them for all. `learning = "every"` asks for each seed of each case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.experiment.experiment import Experiment
+from timetrial.experiment.order import alike
 from timetrial.experiment.validate import ReadyCase
+from timetrial.records.model import Parity
 
 
 def side_by_side(pupils: Sequence[ReadyCase], cpus: int, needed_bytes: int, free_bytes: int) -> int:
@@ -20,19 +26,36 @@ def side_by_side(pupils: Sequence[ReadyCase], cpus: int, needed_bytes: int, free
     return max(1, min(cpus // threads, fit))
 
 
-def learners(
-    experiment: Experiment, live: Sequence[ReadyCase], unproven: Collection[str] = ()
-) -> list[ReadyCase]:
-    """Of `live`, in their order, those that have an accuracy; without [train] nobody. The first of those that
-    share a training: threads are listed as they grow, and several with few of them learn side by side. Those
-    whose content id is in `unproven` share none.
-    """
+def lessons(
+    experiment: Experiment, live: Sequence[ReadyCase], parities: Mapping[str, Parity | None] | None = None
+) -> list[list[ReadyCase]]:
+    """For each seed, who learns with it, in the order of `live`; none without [train] and for those without an
+    accuracy. `parities`: by content id; None: before there are any, of those that may get one."""
     if experiment.spec.train is None:
         return []
     able = [one for one in live if one.case.task == "train" and one.checked and one.checked.has_accuracy]
+    seeds = range(experiment.sizes.learning_seeds)
     if experiment.spec.measure.learning == "every":
-        return able
+        return [able for _ in seeds]
+
+    def is_proven(one: ReadyCase) -> bool:
+        if parities is None:
+            return one.contender is not None and one.contender.kind != "callable"
+        parity = parities.get(one.case.content_id)
+        return parity is not None and parity.status == "passed"
+
+    def computes(one: ReadyCase) -> Any:
+        """The same for all that are proven to compute the same numbers."""
+        case, parity = one.case, (parities or {}).get(one.case.content_id)
+        if not is_proven(one) or (parity and REDUCED_NOTE in parity.notes):
+            return case.id
+        work = case.workload
+        what = work.network, work.dataset, work.batch_size, work.buckets, sorted(work.optimizer.items())
+        return repr((what, case.dtype, case.semantics, case.device))
+
+    # Threads are listed as they grow, and several with few of them learn side by side.
     chosen = {one.case.training_id: one.case.id for one in reversed(able)}
-    return [
-        one for one in able if one.case.content_id in unproven or chosen[one.case.training_id] == one.case.id
-    ]
+    pupils = [one for one in able if not is_proven(one) or chosen[one.case.training_id] == one.case.id]
+    groups = alike(pupils, computes)
+    teaching = [{group[seed % len(group)].case.id for group in groups} for seed in seeds]
+    return [[one for one in pupils if not seed or one.case.id in teaching[seed]] for seed in seeds]

@@ -26,7 +26,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of, is_framework
-from timetrial.experiment.learners import learners, side_by_side
+from timetrial.experiment.learners import lessons, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, proofs_at_once, side_by_side_at_most
 from timetrial.experiment.order import alike, in_turns, shuffled_block
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
@@ -97,7 +97,6 @@ def _distinct(live: Sequence[ReadyCase]) -> list[ReadyCase]:
 
 def measure(run: Run, live: Sequence[ReadyCase]) -> None:
     """Proofs, blocks of speed until the rows are known as finely as was asked, and learning."""
-    sizes, train = run.experiment.sizes, run.experiment.spec.train
     speed = _planned(run, live)
     run.progress.stages(forecast(run.experiment, live).stages)
     budget = Budget(run.experiment.spec.measure.budget)
@@ -115,10 +114,9 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
         _speed(run, live, done)
         done += 1
     able = [one for one in live if _can_run(run, one, 1)]
-    pupils = learners(run.experiment, able, [one.case.content_id for one in able if not _is_proven(run, one)])
-    seeds = sizes.learning_seeds if train else 0
-    run.progress.begin("learning", len(pupils) * seeds)
-    for block in range(seeds):
+    by_seed = lessons(run.experiment, able, run.proofs)
+    run.progress.begin("learning", sum(map(len, by_seed)))
+    for block, pupils in enumerate(by_seed):
         _learn(run, pupils, block)
     run.progress.begin("resources")
     for block in range(run.record.resource_launches):

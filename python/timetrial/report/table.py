@@ -288,12 +288,11 @@ def legend(rows: list[Row]) -> str:
     if any(row.peak_memory_bytes is not None for row in timed):
         known = all(row.peak_memory_bytes != row.resident_peak_bytes for row in timed)
         words.append(f"memory: {'without mapped files and what is shared' if known else 'with mapped files'}")
-    most = max((row.accuracy_rows for row in timed if row.accuracy), default=1)
-    shared = any(row.accuracy_from for row in timed)
+    most, seeds = max(((row.accuracy_rows, row.accuracy.n) for row in timed if row.accuracy), default=(1, 1))
     if most > 1:
-        once = "learned once per contender, " if shared else ""
-        words.append(f"accuracy: {once}of {most} rows proven to compute the same, together")
-    elif shared:
+        with_seeds = f"with {seeds} seeds" if seeds > 1 else "with one seed"
+        words.append(f"accuracy: of {most} rows proven to compute the same, together, {with_seeds}")
+    elif any(row.accuracy_from for row in timed):
         words.append("accuracy: learned once per contender, whatever its threads")
     if kept := kept_words(row.proof_kept for row in rows if row.proof_kept):
         words.append(kept)

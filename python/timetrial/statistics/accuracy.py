@@ -16,14 +16,14 @@ to one image are not independent.
 That says whether a row that is better on these images is better on others, and nothing of other seeds:
 rounding alone lets two trainings from the same weights end in other places, each right or wrong on many
 images at once. So a difference must be one over seeds too, by Student's t against the interaction of rows and
-seeds (Scheffe, "The Analysis of Variance", 1959, section 4.1), of which several rows tell more than two. The
-larger p-value counts.
+seeds (Scheffe, "The Analysis of Variance", 1959, section 4.1), of which several rows tell more than two, or,
+of one seed, by what is known of other trainings. The larger p-value counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,6 +42,9 @@ DIFFERENT = 0.01  # chance that any of the rows that compute the same is set apa
 # digits8, lenet5 over digits28, MNIST and Fashion-MNIST scatter by 0.03 to 0.042 from seed to seed.
 ANSWERS_OF_A_CLASS = 4
 NEVER = 1e-6
+# Standard deviation of the accuracies of trainings that rounding alone sends apart, with the same seed: twice
+# the most that was seen of networks that had learned (docs/statistics.md, "Accuracy").
+PARTED = 0.02
 _EQUAL = 1e-12  # shares of right answers that differ by less are the same
 
 
@@ -110,7 +113,9 @@ def over_seeds(rows: Sequence[Right]) -> list[float]:
     shares = np.array([np.mean(one, axis=1) if one.size else np.zeros(len(one)) for one in rows])
     count, seeds = shares.shape
     if seeds < 2:
-        return [0.0] * count
+        away = (shares - (shares.sum(axis=0) - shares) / (count - 1))[:, 0]
+        deviation = PARTED * math.sqrt(1 + 1 / (count - 1))
+        return [float(2 * special.ndtr(-abs(one) / deviation)) for one in away]
     if count == 2:
         apart = shares[0] - shares[1]
         return [_student(float(apart.mean()), float(apart.var(ddof=1)) / seeds, seeds - 1)] * 2
@@ -131,16 +136,18 @@ def _student(distance: float, variance: float, df: int) -> float:
     return 2 * float(special.stdtr(df, -abs(distance) / max(math.sqrt(variance), _EQUAL)))
 
 
-def pooled(rows: Sequence[Right]) -> tuple[Estimate | None, list[bool]]:
-    """One figure for rows that compute the same, with the same seeds and images, and which rows it is of.
+def pooled(rows: Sequence[Mapping[int, Right]]) -> tuple[Estimate | None, list[bool]]:
+    """One figure for rows that compute the same, and which rows it is of. Each row gives, by seed, which of
+    the same images it had right.
 
     A row whose answers differ beyond chance (Holm over rows) from the majority's, and over seeds from the
-    mean of the others, is set apart. With two rows nobody could say which of them is off, so neither is
-    pooled.
+    mean of the others, is set apart: by the seeds that all have. With two rows nobody could say which of them
+    is off, so neither is pooled.
     """
-    data = [np.asarray(one, np.float64) for one in rows]
-    alike = [True] * len(data)
-    if len(data) > 1:
+    alike = [True] * len(rows)
+    common = sorted(set.intersection(*(set(row) for row in rows)))
+    if len(rows) > 1 and common:
+        data = [np.asarray([row[seed] for seed in common], np.float64) for row in rows]
         # Of all rows, this one too: without it, one row that is off would be half of what others are held to.
         majority = np.asarray(np.median(data, axis=0), np.float64)
         on_images = [_sign_test(one, majority).p_value for one in data]
@@ -148,8 +155,12 @@ def pooled(rows: Sequence[Right]) -> tuple[Estimate | None, list[bool]]:
         alike = [p > DIFFERENT for p in holm(both)]
         if len(data) == 2 and not all(alike):
             alike = [False, False]
-    kept = [one for one, is_alike in zip(data, alike, strict=True) if is_alike]
-    return (accuracy_of(np.mean(kept, axis=0)) if kept else None), alike
+    kept = [row for row, is_alike in zip(rows, alike, strict=True) if is_alike]
+    seeds = sorted({seed for row in kept for seed in row})
+    if not seeds:
+        return None, alike
+    means = [np.mean([row[seed] for row in kept if seed in row], axis=0) for seed in seeds]
+    return accuracy_of(np.asarray(means)), alike
 
 
 def _variance(data: npt.NDArray[np.float64]) -> tuple[float, float]:
