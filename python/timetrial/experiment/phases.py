@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
-MOST_BLOCKS = 3  # of rounds in a heat, each as many as an effort asks for at least
+MOST_BLOCKS = 6  # of rounds in a heat, each as many as an effort asks for at least
 BRIEF_NS = 100_000_000  # of a launch that shall only show that its steps run
 
 
