@@ -88,7 +88,8 @@ def test_the_output_says_what_was_decided_of_a_value_that_is_not_shown(
     otherwise["relu2"].flat[place] = 0.0 if shows else 1e-7
     parity = stage.judged(stage.answer(otherwise).gradient)
     assert parity.status == "passed", parity.reason
-    assert len(parity.turned) == 1 and f"relu2 unit {place}," in parity.turned[0]
+    assert len(parity.turned) == 1
+    assert f"relu2 unit {place}," in parity.turned[0]
 
 
 @pytest.mark.parametrize("judge", [SMALL, LARGE], ids=lambda one: one.name)
@@ -226,11 +227,15 @@ def test_what_agrees_asks_for_nothing(stage: Stage, monkeypatch: pytest.MonkeyPa
     def nobody(*_: Any) -> None:
         raise AssertionError("the search was asked")
 
-    monkeypatch.setattr("timetrial.proof.court.search", nobody)
+    monkeypatch.setattr("timetrial.proof.court.Search", nobody)
     assert stage.judged(dict(stage.answer().gradient)).status == "passed"
 
 
-def test_the_search_ends(stage: Stage) -> None:
+@pytest.mark.parametrize("nodes", [PLAIN, NORMALIZED], ids=["plain", "normalized"])
+def test_the_search_ends(tmp_path: Path, nodes: Any) -> None:
+    """Also where it begins once more, with what last places make."""
+    stage = Stage(tmp_path, nodes)
+    near_edge(stage, *(("fc1", "fc1.bias") if nodes is PLAIN else ("sum", "conv2.bias")))
     asked = 0
     ask = stage.judge.gradient
 

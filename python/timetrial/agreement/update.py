@@ -64,6 +64,11 @@ class Rule:
         return self.optimizer["name"] == "sgd" and not any(self.optimizer.get(one) for one in options)
 
     @property
+    def is_linear(self) -> bool:
+        """Whether states and step are sums of multiples of the gradient, the weight and the states before."""
+        return bool(self.optimizer["name"] == "sgd")
+
+    @property
     def decay(self) -> float:
         """Of the weights, wherever it goes."""
         return float(self.optimizer.get("weight_decay", 0.0))
@@ -130,7 +135,19 @@ class Update:
     def slopes(self, gradient: Doubles, typical: float) -> tuple[dict[str, Doubles], Doubles]:
         """By how much of a gradient's error each state is off, and the step. States are at most quadratic in
         the gradient, so the difference of two values tells it exactly; but not that of values which a
-        vanishing gradient does not move. `typical`: of the whole gradient's values."""
+        vanishing gradient does not move. `typical`: of the whole gradient's values. Those of a linear rule
+        are one number each, seen as so many."""
+        if self.rule.is_linear:
+            zero, one = np.zeros(1), np.ones(1)
+            at_zero = replace(
+                self,
+                weight=zero,
+                before=dict.fromkeys(self.before, zero),
+                shown=dict.fromkeys(self.shown, zero),
+            )
+            made, moved = at_zero.outcome(one)
+            shape = gradient.shape
+            return {name: _as_many(values, shape) for name, values in made.items()}, _as_many(moved, shape)
         width = 1e-3 * (np.abs(gradient) + (typical or 1.0))
         above, below = self.outcome(gradient + width), self.outcome(gradient - width)
         states = {name: np.abs(above[0][name] - below[0][name]) / (2 * width) for name in above[0]}
@@ -162,6 +179,10 @@ class Update:
         if self.rule.decoupled:
             moved = moved + numbers["rate"] * self.rule.decay * self.weight
         return expected, moved
+
+
+def _as_many(slope: Doubles, shape: tuple[int, ...]) -> Doubles:
+    return np.broadcast_to(np.abs(slope), shape)
 
 
 class Walk:

@@ -29,8 +29,8 @@ def side_by_side(pupils: Sequence[ReadyCase], cpus: int, needed_bytes: int, free
 def lessons(
     experiment: Experiment, live: Sequence[ReadyCase], parities: Mapping[str, Parity | None] | None = None
 ) -> list[list[ReadyCase]]:
-    """For each seed, who learns with it, in the order of `live`; none without [train] and for those without an
-    accuracy. `parities`: by content id; None: before there are any, of those that may get one."""
+    """For each seed, who learns with it, in the order of `live`; none without [train] and for those without
+    an accuracy. `parities`: by content id; None: before there are any, of those that may get one."""
     if experiment.spec.train is None:
         return []
     able = [one for one in live if one.case.task == "train" and one.checked and one.checked.has_accuracy]

@@ -61,46 +61,63 @@ class Found:
     words: list[str] = field(default_factory=list)
 
 
-def search(
-    judge: Judge,
-    layers: Sequence[Layer],
-    parameters: Tensors,
-    batch: Tensors,
-    shown: Tensors,
-    answer: Answer,
-    mine: Tensors,
-    limits: Mapping[str, float],
-    times: int = 1,
-) -> Iterator[Found]:
-    """What the contender's gradients (`mine`, of some parameters) ask for, tried with more decisions each
-    time, and by each convention at ties; whether that explains them, the ordinary comparison says. `batch`,
-    `shown`: of the samples that are shown, each of which comes so many `times`. `limits`: how far each
-    gradient may be off."""
-    values = {**answer.activation, **shown}
+class Search:
+    """What a contender's gradients ask for. `batch`, `shown`: of the samples that are shown, each of which
+    comes so many `times`; `mine`: the contender's gradients, of some parameters."""
 
-    def ask(turn: Turn) -> Tensors:
-        there = dict(shown)
+    def __init__(
+        self,
+        judge: Judge,
+        layers: Sequence[Layer],
+        parameters: Tensors,
+        batch: Tensors,
+        shown: Tensors,
+        answer: Answer,
+        mine: Tensors,
+        times: int = 1,
+    ):
+        self._judge, self._layers = judge, layers
+        self._parameters, self._batch, self._shown = parameters, batch, shown
+        self._answer, self._mine, self._times = answer, mine, times
+        self._values = {**answer.activation, **shown}
+        self._turns = _turns(layers, self._values)
+        self._left = list(self._turns)
+        self._possible: list[tuple[Turn, Tensors]] = []
+        self._by_ties: dict[Ties, Tensors] = {}
+
+    def found(self, limits: Mapping[str, float]) -> Iterator[Found]:
+        """What explains the gradients best, tried with more decisions each time, and by each convention at
+        ties; whether it does, the ordinary comparison says. `limits`: how far each gradient may be off. Asked
+        again it goes on from what has been tried."""
+        own = self._answer.gradient
+        explained = self._explained(own) if self._possible else Found(own)
+        if self._possible:
+            yield explained
+        most = _most(self._judge, own, sample_count(self._batch))
+        while self._left and len(self._possible) < most:
+            near = _behind_what_is_off(self._layers, self._mine, explained.gradient, limits)
+            self._left.sort(key=lambda turn: (turn.layer not in near, turn.margin))
+            self._possible += [(turn, self._ask(turn)) for turn in self._left[:AT_ONCE]]
+            del self._left[:AT_ONCE]
+            explained = self._explained(own)
+            yield explained
+        for ties in _conventions(self._layers, self._values, self._turns):
+            if ties not in self._by_ties:
+                other = self._judge.sized(sample_count(self._batch), ties)
+                answer = other.gradient(self._parameters, self._batch, self._shown)
+                self._by_ties[ties] = ordered(answer.gradient, own)
+            yield self._explained(self._by_ties[ties], f"the convention {ties} at ties")
+
+    def _ask(self, turn: Turn) -> Tensors:
+        there = dict(self._shown)
         for name, (places, new) in turn.values.items():
-            there[name] = np.array(values[name], np.float64)
+            there[name] = np.array(self._values[name], np.float64)
             there[name].reshape(-1)[places] = new
-        turned = judge.gradient(parameters, batch, there).gradient
-        return {name: turned[name] - answer.gradient[name] for name in turned}
+        turned = self._judge.gradient(self._parameters, self._batch, there).gradient
+        return {name: turned[name] - self._answer.gradient[name] for name in turned}
 
-    found = _turns(layers, values)
-    left, explained = list(found), Found(answer.gradient)
-    possible: list[tuple[Turn, Tensors]] = []
-    most = _most(judge, answer.gradient, sample_count(batch))
-    while left and len(possible) < most:
-        near = _behind_what_is_off(layers, mine, explained.gradient, limits)
-        left.sort(key=lambda turn: (turn.layer not in near, turn.margin))
-        possible += [(turn, ask(turn)) for turn in left[:AT_ONCE]]
-        del left[:AT_ONCE]
-        explained = _explained(answer.gradient, mine, possible, times)
-        yield explained
-    for ties in _conventions(layers, values, found):
-        other = judge.sized(sample_count(batch), ties).gradient(parameters, batch, shown)
-        said = f"the convention {ties} at ties"
-        yield _explained(ordered(other.gradient, answer.gradient), mine, possible, times, said)
+    def _explained(self, gradient: Tensors, said: str | None = None) -> Found:
+        return _explained(gradient, self._mine, self._possible, self._times, said)
 
 
 def _behind_what_is_off(

@@ -140,6 +140,7 @@ class NativeJudge:
         for name, value in job_settings(case, contender).items():
             self._backend.configure(name, value)
         self._states = {one["name"] for one in network.states}
+        self._loaded: Tensors = {}
         shapes = {one["name"]: tuple(one["shape"]) for one in network.initial_tensors}
         zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
         self._backend.build(network, zeros, tasks=("gradient", "forward"), dtype=judge.dtype)
@@ -169,8 +170,13 @@ class NativeJudge:
         return NativeJudge(LARGE, network, threads=len(allowed_cpus()))
 
     def _load(self, parameters: Tensors) -> None:
+        """No step moves what is trained: what was asked for last is there still, if nobody can change it."""
         states = {name: tensor for name, tensor in parameters.items() if name in self._states}
-        self._backend.write_tensors({name: parameters[name] for name in parameters.keys() - states.keys()})
+        trained = {name: parameters[name] for name in parameters.keys() - states.keys()}
+        if not all(one is self._loaded.get(name) for name, one in trained.items()):
+            self._loaded = {}
+            self._backend.write_tensors(trained)
+            self._loaded = {name: one for name, one in trained.items() if not one.flags.writeable}
         self._backend.write_tensors(states, role="state")
 
 
