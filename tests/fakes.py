@@ -321,6 +321,8 @@ def _failed(record: LaunchRecord, backend: str, plan: Any) -> LaunchRecord:
         change = {"outcome": FAILS[backend], "reason": f"the contender {backend}\nTraceback: much more"}
     elif backend == "flaky" and plan.purpose in ("speed", "race") and plan.block == 1:
         change = {"outcome": "crash", "reason": "once"}
+    elif backend == "forgetful" and plan.purpose == "learning":
+        change = {"outcome": "crash", "reason": "in learning"}
     elif backend == "mismatched":
         change = {"outcome": "mismatch", "reason": "threads asked 1, working 2"}
     return record.model_copy(update=change)

@@ -94,6 +94,12 @@ def test_what_is_not_proven_learns_for_itself(run: Run, fake: FakeEngine) -> Non
     assert {row.accuracy_from for row in results.rows} == {None}
 
 
+def test_seeds_of_who_fails_are_learned_by_others(run: Run, fake: FakeEngine) -> None:
+    run("backend=fast,forgetful", "epochs=12", "launches=2", "learning_seeds=4")
+    learned = [(plan.case.backend, plan.seed) for plan in fake.log if plan.purpose == "learning"]
+    assert sorted(learned) == [("fast", 1), ("fast", 2), ("fast", 3), ("fast", 4), ("forgetful", 1)]
+
+
 def test_what_computes_less_exactly_learns_each_seed(run: Run, fake: FakeEngine) -> None:
     fake.parity["fast"] = Parity(status="passed", notes=["reduced"])
     run("backend=fast,slow,other", "epochs=12", "launches=2", "learning_seeds=3")

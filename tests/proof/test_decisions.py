@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,21 @@ def test_the_output_says_what_was_decided_of_a_value_that_is_not_shown(
     assert parity.status == "passed", parity.reason
     assert len(parity.turned) == 1
     assert f"relu2 unit {place}," in parity.turned[0]
+
+
+@pytest.mark.parametrize("x", [3 + 1e-7, 3 - 1e-7])
+def test_of_a_kind_of_ones_own_the_input_turns_and_the_output_stays(
+    monkeypatch: pytest.MonkeyPatch, x: float
+) -> None:
+    """A hard sigmoid gives 1 at 3: what comes out of a kink need not be the kink."""
+    traits = SimpleNamespace(kinks=(-3.0, 3.0), picks_largest=False)
+    monkeypatch.setattr("timetrial.proof.decisions.layer_traits", lambda _: traits)
+    values = {"fc": np.array([[x, 0.0]]), "gate": np.array([[min(x / 6 + 0.5, 1.0), 0.5]])}
+    (turn,) = _turns([{"name": "gate", "kind": "hard_sigmoid", "inputs": ["fc"]}], values)
+    assert turn.values.keys() == {"fc"}
+    place, there = turn.values["fc"]
+    assert place == 0
+    assert (there > 3) == (x < 3)
 
 
 @pytest.mark.parametrize("judge", [SMALL, LARGE], ids=lambda one: one.name)

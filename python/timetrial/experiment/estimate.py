@@ -13,7 +13,7 @@ from timetrial.cases.spec import Train
 from timetrial.experiment.effort import Sizes, planned
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import is_framework
-from timetrial.experiment.learners import lessons, side_by_side
+from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import proofs_at_once, side_by_side_at_most
 from timetrial.experiment.validate import ReadyCase
 from timetrial.progress import Stage
@@ -76,8 +76,9 @@ def forecast(
     each = one_by_one - saved
     first = one_by_one if sizes.first_one_by_one else each
     learned, learning = 0, 0.0
-    for pupils in lessons(experiment, live):
+    for number in range(sizes.learning_seeds if train else 0):
         assert train is not None
+        pupils = learners(experiment, live, number)
         at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), 0, 0)
         learned += len(pupils)
         learning += sum(start_s(one) + _learning_s(one, train) for one in pupils) / at_once

@@ -15,6 +15,7 @@ from timetrial.control.arithmetic import REDUCED_NOTE
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.order import alike
 from timetrial.experiment.validate import ReadyCase
+from timetrial.proving.sharing import proof_group
 from timetrial.records.model import Parity
 
 
@@ -26,21 +27,24 @@ def side_by_side(pupils: Sequence[ReadyCase], cpus: int, needed_bytes: int, free
     return max(1, min(cpus // threads, fit))
 
 
-def lessons(
-    experiment: Experiment, live: Sequence[ReadyCase], parities: Mapping[str, Parity | None] | None = None
-) -> list[list[ReadyCase]]:
-    """For each seed, who learns with it, in the order of `live`; none without [train] and for those without
-    an accuracy. `parities`: by content id; None: before there are any, of those that may get one."""
+def learners(
+    experiment: Experiment,
+    live: Sequence[ReadyCase],
+    seed: int,
+    parities: Mapping[str, Parity | None] | None = None,
+) -> list[ReadyCase]:
+    """Who of `live` learns with the seed of this number, from 0, in their order: nobody without [train], and
+    none that has no accuracy. `parities`: by content id; None: before there are any, of those that may get
+    one."""
     if experiment.spec.train is None:
         return []
     able = [one for one in live if one.case.task == "train" and one.checked and one.checked.has_accuracy]
-    seeds = range(experiment.sizes.learning_seeds)
     if experiment.spec.measure.learning == "every":
-        return [able for _ in seeds]
+        return able
 
     def is_proven(one: ReadyCase) -> bool:
         if parities is None:
-            return one.contender is not None and one.contender.kind != "callable"
+            return proof_group(one) is not None
         parity = parities.get(one.case.content_id)
         return parity is not None and parity.status == "passed"
 
@@ -56,6 +60,5 @@ def lessons(
     # Threads are listed as they grow, and several with few of them learn side by side.
     chosen = {one.case.training_id: one.case.id for one in reversed(able)}
     pupils = [one for one in able if not is_proven(one) or chosen[one.case.training_id] == one.case.id]
-    groups = alike(pupils, computes)
-    teaching = [{group[seed % len(group)].case.id for group in groups} for seed in seeds]
-    return [[one for one in pupils if not seed or one.case.id in teaching[seed]] for seed in seeds]
+    teaching = {group[seed % len(group)].case.id for group in alike(pupils, computes)}
+    return [one for one in pupils if not seed or one.case.id in teaching]

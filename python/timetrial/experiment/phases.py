@@ -26,7 +26,7 @@ from timetrial.experiment.engine import Engine
 from timetrial.experiment.estimate import forecast
 from timetrial.experiment.experiment import Experiment
 from timetrial.experiment.heats import heats_of, is_framework
-from timetrial.experiment.learners import lessons, side_by_side
+from timetrial.experiment.learners import learners, side_by_side
 from timetrial.experiment.memory import available_bytes, needed_bytes, proofs_at_once, side_by_side_at_most
 from timetrial.experiment.order import alike, in_turns, shuffled_block
 from timetrial.experiment.places import may_start_beside, padding, processors_for, starts_on
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # A case that failed this often is not launched again: the reason is known, and hangs cost minutes.
 PATIENCE = 2
-MOST_BLOCKS = 6  # of rounds in a heat, each as many as an effort asks for at least
+MOST_BLOCKS = 3  # of rounds in a heat, each as many as an effort asks for at least
 BRIEF_NS = 100_000_000  # of a launch that shall only show that its steps run
 
 
@@ -114,10 +114,17 @@ def measure(run: Run, live: Sequence[ReadyCase]) -> None:
         _speed(run, live, done)
         done += 1
     able = [one for one in live if _can_run(run, one, 1)]
-    by_seed = lessons(run.experiment, able, run.proofs)
-    run.progress.begin("learning", sum(map(len, by_seed)))
-    for block, pupils in enumerate(by_seed):
-        _learn(run, pupils, block)
+    seeds = range(run.record.learning_seeds)
+
+    def pupils(block: int) -> list[ReadyCase]:
+        return learners(run.experiment, [one for one in able if _can_run(run, one, 1)], block, run.proofs)
+
+    planned = [len(pupils(block)) for block in seeds]
+    run.progress.begin("learning", sum(planned))
+    for block in seeds:
+        now = pupils(block)  # without those that failed with another seed, in whose place others learn
+        run.progress.left_out(planned[block] - len(now))
+        _learn(run, now, block)
     run.progress.begin("resources")
     for block in range(run.record.resource_launches):
         _block(run, live, "resources", block, run.experiment.spec.seed)
@@ -371,13 +378,11 @@ def _shared(cases: Sequence[ReadyCase]) -> dict[str, str]:
 
 
 def _learn(run: Run, pupils: Sequence[ReadyCase], block: int) -> None:
-    """One seed of each, without those that failed with another. Nothing is timed: several learn at once."""
-    able = [one for one in pupils if _can_run(run, one, 1)]
-    run.progress.left_out(len(pupils) - len(able))
-    largest = max((needed_bytes(run.folder, run.made.giver(one)) for one in able), default=0)
-    at_once = side_by_side(able, len(os.sched_getaffinity(0)), largest, available_bytes())
+    """One seed of each. Nothing is timed: several learn at once."""
+    largest = max((needed_bytes(run.folder, run.made.giver(one)) for one in pupils), default=0)
+    at_once = side_by_side(pupils, len(os.sched_getaffinity(0)), largest, available_bytes())
     seed = run.experiment.spec.seed
-    ordered = shuffled_block(able, seed=seed, purpose="learning", block=block)
+    ordered = shuffled_block(pupils, seed=seed, purpose="learning", block=block)
 
     def plan(place: int, one: ReadyCase) -> LaunchPlan:
         return _plan(run, one, "learning", run.next_folder(), seed + block, block, place)

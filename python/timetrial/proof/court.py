@@ -50,6 +50,7 @@ MOST_DOUBTED_SHOWN = 0.01  # the same of what a layer shows, of states and of th
 # Times what is allowed. ResNet-20 on images that come 2 and 16 times: decisions of eigen's that were not what
 # it showed were off by 8 to 40, oneDNN's sums by up to 3.6.
 FAR_OFF = 4.0
+FIRST_SHARE = 0.5  # of the decisions that may be tried, before what last places make is known
 MOST_CARRIED = 0.01  # of a gradient, for it to be taken for as much at the next look
 WORDS = "within what last places make of the judge's own numbers"
 
@@ -197,23 +198,25 @@ class Court:
         if measured is not found:
             return measured
         search = functools.cache(functools.partial(self._search, seen, batch, answer))
+
+        def turned(known: Doubts, share: float = 1.0) -> list[Comparison]:
+            return self._with_turns(seen, batch, answer, found, known, terms, search, share)
+
+        if not (self._expected.couples_batch or recurs(self._expected.initial)):
+            return turned({})
         known: Doubts = {}
-        was_looked_for = _most_off(found) > FAR_OFF
-        if was_looked_for:
-            again = self._with_turns(seen, batch, answer, found, known, terms, search)
-            if again is not found:
-                return again
-        magnifies = self._expected.couples_batch or recurs(self._expected.initial)
-        for doubts in (self._of_before, self._of_disturbances, self._of_shifts) if magnifies else ():
+        for doubts in (self._of_before, self._of_disturbances, self._of_shifts):
+            if doubts == self._of_disturbances and _most_off(found) > FAR_OFF:
+                again = turned({}, FIRST_SHARE)
+                if again is not found:
+                    return again
             known = doubts(seen, batch, answer)
             again = self._comparisons(seen, batch, answer, known=known)
             if all(one.passed for one in again):
                 self._excused = known
                 self.turned.append(named(seen, WORDS))
                 return again
-        if was_looked_for and not known:
-            return found
-        return self._with_turns(seen, batch, answer, found, known, terms, search)
+        return turned(known)
 
     def _with_turns(
         self,
@@ -224,14 +227,16 @@ class Court:
         known: Doubts,
         terms: Terms,
         search: Callable[[], Search | None],
+        share: float,
     ) -> list[Comparison]:
-        """`found`, or what is left of it where decisions are looked for that were not what was shown."""
+        """`found`, or what is left of it where decisions are looked for that were not what was shown.
+        `share`: of all that may be tried."""
         if any(not one.passed for one in found if "activation " in one.tensor):
             return found
         looking = search()
         if looking is None:
             return found
-        for one in looking.found(self._sizes_and_limits(answer, known, {})[1]):
+        for one in looking.found(self._sizes_and_limits(answer, known, {})[1], share):
             explained = replace(answer, gradient=one.gradient)
             again = self._comparisons(seen, batch, explained, known=known)
             again = self._by_terms(seen, batch, explained, terms, again)

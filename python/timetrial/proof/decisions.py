@@ -38,6 +38,7 @@ MOST_BYTES = 2_000_000_000  # of what all of them make different
 AT_ONCE = 4  # so many are tried, then so many more
 NEARER = 0.98  # what a turn must make of the distance, or it is none
 
+RECTIFIERS = ("relu", "relu6", "leaky_relu")  # at a kink each gives the kink itself
 Layer = Mapping[str, Any]
 
 
@@ -83,17 +84,16 @@ class Search:
         self._turns = _turns(layers, self._values)
         self._left = list(self._turns)
         self._possible: list[tuple[Turn, Tensors]] = []
-        self._by_ties: dict[Ties, Tensors] = {}
 
-    def found(self, limits: Mapping[str, float]) -> Iterator[Found]:
+    def found(self, limits: Mapping[str, float], share: float = 1.0) -> Iterator[Found]:
         """What explains the gradients best, tried with more decisions each time, and by each convention at
-        ties; whether it does, the ordinary comparison says. `limits`: how far each gradient may be off. Asked
-        again it goes on from what has been tried."""
-        own = self._answer.gradient
-        explained = self._explained(own) if self._possible else Found(own)
+        ties; whether it does, the ordinary comparison says. `limits`: how far each gradient may be off.
+        `share`: of all that may be tried. Asked again it goes on from what has been tried."""
+        own, explained = self._answer.gradient, Found(self._answer.gradient)
         if self._possible:
+            explained = self._explained(own)
             yield explained
-        most = _most(self._judge, own, sample_count(self._batch))
+        most = math.ceil(share * _most(self._judge, own, sample_count(self._batch)))
         while self._left and len(self._possible) < most:
             near = _behind_what_is_off(self._layers, self._mine, explained.gradient, limits)
             self._left.sort(key=lambda turn: (turn.layer not in near, turn.margin))
@@ -102,11 +102,9 @@ class Search:
             explained = self._explained(own)
             yield explained
         for ties in _conventions(self._layers, self._values, self._turns):
-            if ties not in self._by_ties:
-                other = self._judge.sized(sample_count(self._batch), ties)
-                answer = other.gradient(self._parameters, self._batch, self._shown)
-                self._by_ties[ties] = ordered(answer.gradient, own)
-            yield self._explained(self._by_ties[ties], f"the convention {ties} at ties")
+            other = self._judge.sized(sample_count(self._batch), ties)
+            answer = other.gradient(self._parameters, self._batch, self._shown)
+            yield self._explained(ordered(answer.gradient, own), f"the convention {ties} at ties")
 
     def _ask(self, turn: Turn) -> Tensors:
         there = dict(self._shown)
@@ -186,25 +184,20 @@ def _turns(layers: Sequence[Layer], values: Mapping[str, NDArray[Any]]) -> list[
 
 
 def _at_kink(layer: Layer, values: Mapping[str, NDArray[Any]], kink: float) -> Iterator[Turn]:
-    """A value goes to the other side of the kink, and with it what comes out of it, by which a judge may
-    decide as well. On which side it was the output says: the value itself may be the judge's own, of a layer
-    that the contender does not show."""
+    """A value goes to the other side of the kink. Of rectifiers what comes out goes with it, by which a judge
+    may decide as well; and on which side it was the output says: the value itself may be the judge's own, of
+    a layer that the contender does not show."""
     name, source = layer["name"], layer["inputs"][0]
     x, y = (np.asarray(values[one], np.float64).ravel() for one in (source, name))
     rms = math.sqrt(inner(x, x) / x.size) or 1.0
-    away = x - kink
-    above = y > 0 if kink == 0 else y >= kink
+    away, is_rectifier = x - kink, layer["kind"] in RECTIFIERS
+    above = (y > 0 if kink == 0 else y >= kink) if is_rectifier else away > 0
     beyond = TINY if kink == 0 else 2.0**-50 * abs(kink)
     for place in np.flatnonzero((np.abs(away) <= MARGIN * rms) & (away != 0)):
-        there = kink + (-beyond if above[place] else beyond)
-        one = np.array([place])
+        there = np.array([place]), np.array([kink + (-beyond if above[place] else beyond)])
         margin = abs(float(away[place])) / rms
-        yield Turn(
-            name,
-            f"{name} unit {place}, margin {margin:.1g}",
-            margin,
-            {source: (one, np.array([there])), name: (one, np.array([there]))},
-        )
+        turned = {source: there, name: there} if is_rectifier else {source: there}
+        yield Turn(name, f"{name} unit {place}, margin {margin:.1g}", margin, turned)
 
 
 def _of_maximum(layer: Layer, values: Mapping[str, NDArray[Any]]) -> Iterator[Turn]:

@@ -109,7 +109,8 @@ def _sign_test(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> 
 def over_seeds(rows: Sequence[Right]) -> list[float]:
     """For each of two or more rows with the same seeds: the two-sided p-value of its distance from the mean
     of the others, if each row's training ends a little elsewhere with each seed. How far, the others tell: a
-    row that collapses with one seed is no excuse for itself. 0 with one seed: nobody knows."""
+    row that collapses with one seed is no excuse for itself. Of one seed they would tell little, and what is
+    known of other trainings is taken (PARTED)."""
     shares = np.array([np.mean(one, axis=1) if one.size else np.zeros(len(one)) for one in rows])
     count, seeds = shares.shape
     if seeds < 2:
