@@ -38,7 +38,7 @@ STEP_NS = {"fast": 100_000, "slow": 200_000, "other": 150_000}
 FAILS: dict[str, Outcome] = {"crashes": "crash", "hangs": "hang", "is_nan": "nan"}
 KERNELS = {"other": "Haswell"}  # of the values of blas.library
 FLAGS = {"blind": ("reads_no_data",), "chancy": ()}
-BACKENDS = (*STEP_NS, *FAILS, *FLAGS, "wrong", "mismatched", "absent", "flaky")
+BACKENDS = (*STEP_NS, *FAILS, *FLAGS, "wrong", "mismatched", "absent", "flaky", "forgetful")
 
 # A convolution without data gradient and a dense layer: 1,000,000 multiply-accumulates a step.
 NODES = [

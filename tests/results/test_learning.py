@@ -15,6 +15,7 @@ from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
 from timetrial.records import store
+from timetrial.records.model import Parity
 from timetrial.report.rendering import to_text
 from timetrial.results.results import Results
 
@@ -76,6 +77,27 @@ def test_a_row_that_learned_less_keeps_its_own_figure_and_it_is_said(
     assert other.accuracy_against is not None
     assert other.accuracy_against.only_second >= 40
     assert other.accuracy_against.p_value < 0.01
+
+
+def test_a_row_of_its_own_is_held_against_all_that_its_reference_shares_seeds_with(
+    run: Callable[..., Results], fake: FakeEngine
+) -> None:
+    """It learns each seed; of the reference's the others have learned some."""
+    fake.parity["other"] = Parity(status="passed", notes=["reduced"])
+
+    def worse(plan: Any) -> Any:
+        found = answers(plan)
+        if plan.case.backend == "other" and plan.seed > 1:
+            found[0, 20:60] = (TRUTH[20:60] + 1) % 10
+        return found
+
+    fake.answers = worse
+    fast, slow, other = run("backend=fast,slow,other", "learning_seeds=4").rows
+    assert (fast.accuracy_rows, slow.accuracy_rows, other.accuracy_rows) == (2, 2, 1)
+    assert other.accuracy is not None
+    assert other.accuracy.n == 4
+    assert other.accuracy_against is not None
+    assert other.accuracy_against.only_second >= 40, "with three of four seeds"
 
 
 def test_records_without_answers_are_never_exact(run: Callable[..., Results], fake: FakeEngine) -> None:

@@ -13,7 +13,14 @@ import numpy.typing as npt
 
 from timetrial.cautions import Caution
 from timetrial.control.arithmetic import REDUCED_NOTE
-from timetrial.statistics.accuracy import accuracy_of, accuracy_of_shares, discordance, pooled
+from timetrial.statistics.accuracy import (
+    Right,
+    accuracy_of,
+    accuracy_of_shares,
+    discordance,
+    pooled,
+    together,
+)
 
 if TYPE_CHECKING:
     from timetrial.analysis.summary import Launch, Row
@@ -26,8 +33,11 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
     """The rows, with what their learning launches say of accuracy."""
     right = {row.case.id: _right(row) for row in rows}
     found = {row.case.id: _with_own(row, right[row.case.id]) for row in rows}
+    shared: dict[str, Mapping[int, Right]] = {}  # of rows that share a figure: the same for all of them
     for group in _proven_equal(rows, right):
         figure, alike = pooled([right[row.case.id] for row in group])
+        kept = [row.case.id for row, is_alike in zip(group, alike, strict=True) if is_alike]
+        shared |= dict.fromkeys(kept, together([right[one] for one in kept]))
         for row, is_alike in zip(group, alike, strict=True):
             own = found[row.case.id]
             if is_alike:
@@ -36,7 +46,7 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
                 words = Caution.OTHER_ANSWERS.words(rows=len(group))
                 found[row.case.id] = replace(own, warnings=own.warnings + Counter([words]))
     teachers = {row.case.training: found[row.case.id] for row in rows if row.case.training and _learned(row)}
-    return [_taught(_against(found[row.case.id], right), teachers) for row in rows]
+    return [_taught(_against(found[row.case.id], right, shared), teachers) for row in rows]
 
 
 _Answers = dict[int, npt.NDArray[np.bool_]]  # by seed: of each test image, whether it was right
@@ -113,9 +123,13 @@ def _taught(row: Row, teachers: Mapping[str, Row]) -> Row:
     )
 
 
-def _against(row: Row, right: dict[str, _Answers]) -> Row:
-    """With the comparison of its answers with those of its reference, on the seeds and images of both."""
-    own, base = right[row.case.id], right.get(row.reference or "", {})
+def _against(row: Row, right: dict[str, _Answers], shared: Mapping[str, Mapping[int, Right]]) -> Row:
+    """With the comparison of its answers with those of its reference, on the seeds and images of both; those
+    who share its figure have learned for it."""
+    own, reference = right[row.case.id], row.reference or ""
+    base: Mapping[int, Right] = right.get(reference, {})
+    if reference in shared and shared[reference] is not shared.get(row.case.id):
+        base = shared[reference]
     seeds = sorted(own.keys() & base.keys())
     if (
         row.is_reference

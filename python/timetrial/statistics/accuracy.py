@@ -156,12 +156,16 @@ def pooled(rows: Sequence[Mapping[int, Right]]) -> tuple[Estimate | None, list[b
         alike = [p > DIFFERENT for p in holm(both)]
         if len(data) == 2 and not all(alike):
             alike = [False, False]
-    kept = [row for row, is_alike in zip(rows, alike, strict=True) if is_alike]
-    seeds = sorted({seed for row in kept for seed in row})
-    if not seeds:
-        return None, alike
-    means = [np.mean([row[seed] for row in kept if seed in row], axis=0) for seed in seeds]
-    return accuracy_of(np.asarray(means)), alike
+    means = together([row for row, is_alike in zip(rows, alike, strict=True) if is_alike])
+    return (accuracy_of(np.asarray(list(means.values()))) if means else None), alike
+
+
+def together(rows: Sequence[Mapping[int, Right]]) -> dict[int, npt.NDArray[np.float64]]:
+    """By seed, of each image how many of the rows that learned with it had it right, as a share."""
+    return {
+        seed: np.mean([row[seed] for row in rows if seed in row], axis=0)
+        for seed in sorted({seed for row in rows for seed in row})
+    }
 
 
 def _variance(data: npt.NDArray[np.float64]) -> tuple[float, float]:
