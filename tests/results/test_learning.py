@@ -14,6 +14,7 @@ from fakes import FakeEngine
 from timetrial.errors import InputError
 from timetrial.experiment.experiment import load_words
 from timetrial.experiment.runner import run_experiment
+from timetrial.figures.plots_data import learning_cases
 from timetrial.records import store
 from timetrial.records.model import Parity
 from timetrial.report.rendering import to_text
@@ -52,6 +53,11 @@ def test_proven_rows_share_one_figure(run: Callable[..., Results]) -> None:
     assert any(row.accuracy_own != first.accuracy_own for row in others), "each keeps its own beside it"
     assert first.accuracy is not None
     assert first.accuracy.n == 3
+    drawn = [
+        [run.seconds_at(run.evaluated_after)[-1] for run in case.runs] for case in learning_cases(results)
+    ]
+    assert [len(times) for times in drawn] == [3, 3, 3], "each seed once, whoever learned it"
+    assert drawn[0] != drawn[1], "at the row's own step time"
     own = [row.accuracy_own.n for row in results if row.accuracy_own is not None]
     assert own == [1, 2, 2], "the first seed, and one of the others for all"
     assert "accuracy: of 3 rows proven to compute the same, together" in " ".join(to_text(results).split())

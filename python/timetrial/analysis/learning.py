@@ -41,7 +41,7 @@ def with_accuracy(rows: Sequence[Row]) -> list[Row]:
         for row, is_alike in zip(group, alike, strict=True):
             own = found[row.case.id]
             if is_alike:
-                found[row.case.id] = replace(own, accuracy=figure, accuracy_rows=sum(alike))
+                found[row.case.id] = replace(own, accuracy=figure, accuracy_with=tuple(kept))
             else:
                 words = Caution.OTHER_ANSWERS.words(rows=len(group))
                 found[row.case.id] = replace(own, warnings=own.warnings + Counter([words]))
@@ -118,7 +118,7 @@ def _taught(row: Row, teachers: Mapping[str, Row]) -> Row:
     return replace(
         row,
         accuracy=teacher.accuracy,
-        accuracy_rows=teacher.accuracy_rows,
+        accuracy_with=teacher.accuracy_with,
         accuracy_from=teacher.case.id,
     )
 

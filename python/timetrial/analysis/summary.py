@@ -99,7 +99,7 @@ class Row:
     peak_memory_bytes: int | None = None  # without mapped files, where the records know
     resident_peak_bytes: int | None = None  # with them
     accuracy: Estimate | None = None  # of all rows that were proven to compute the same, if it is pooled
-    accuracy_rows: int = 1  # how many rows `accuracy` is of
+    accuracy_with: tuple[str, ...] = ()  # ids of the cases that `accuracy` is of together
     accuracy_own: Estimate | None = None  # of this row alone
     accuracy_from: str | None = None  # id of the case that learned for it
     accuracy_against: Discordance | None = None  # this row's answers against its reference's
@@ -128,6 +128,11 @@ class Row:
     def facts(self) -> dict[str, str]:
         """What its contender says of what it built: versions of libraries, kernels, ways through layers."""
         return next((one.record.facts for one in self.launches if one.record.purpose in TIMED), {})
+
+    @property
+    def accuracy_rows(self) -> int:
+        """How many rows `accuracy` is of."""
+        return max(1, len(self.accuracy_with))
 
     @property
     def warning_lines(self) -> list[str]:

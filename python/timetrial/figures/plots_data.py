@@ -85,13 +85,16 @@ def speed_cases(results: Results) -> list[CaseSteps]:
 
 
 def learning_cases(results: Results) -> list[CaseLearning]:
-    """Cases with accuracies, in the order of the table; of a case for which another one learned, what that
-    one did at this one's step time. InputError if there are none."""
+    """Cases with accuracies, in the order of the table; what others learned for one, each seed once, is at
+    its own step time. InputError if there are none."""
     cases = []
     whole = results.whole
     for row, label in zip(results.rows, case_labels(results.rows), strict=True):
-        learned = _launches(whole, row.accuracy_from or row.case.id, "learning")
-        runs = [_learning_run(one, row.step_time_ns) for one in learned]
+        by_seed: dict[int, LaunchFiles] = {}
+        for case in (row.accuracy_from or row.case.id, *row.accuracy_with):
+            for one in _launches(whole, case, "learning"):
+                by_seed.setdefault(one.record.seed, one)
+        runs = [_learning_run(one, row.step_time_ns) for _, one in sorted(by_seed.items())]
         runs = [run for run in runs if len(run.loss)]
         if runs:
             cases.append(CaseLearning(label, runs))

@@ -117,7 +117,7 @@ def _horizontal(panel: Axes, against: Against) -> None:
 
 
 def _finish(figure: Figure, panel: Axes, cases: Sequence[CaseLearning], title: str) -> Figure:
-    fewest, most = (those(len(case.runs) for case in cases) for those in (min, max))
+    fewest, most = (choose(len(case.runs) for case in cases) for choose in (min, max))
     seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     note = "one seed" if most == 1 else f"thin: each of {seeds} seeds, thick: their mean"
     figure.suptitle(f"{title}   ({note})", x=0.01, ha="left", fontsize=12)
