@@ -247,7 +247,7 @@ def test_forecast(load: Callable[..., Experiment], fake: FakeEngine) -> None:
         "resources": 0,
     }
     assert expected.unavailable == 2
-    assert 5 < expected.seconds < 60
+    assert 10 < expected.seconds < 60
     assert expected.most_seconds == expected.seconds, "so many launches were asked for, no more follow"
     assert 0.02 < expected.visible_difference < 0.04
 

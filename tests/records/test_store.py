@@ -32,6 +32,7 @@ def measured(fake: FakeEngine, results_folder: Path) -> Results:
         "threads=1",
         "launches=6",
         "epochs=12",
+        "learning=every",
         "effort=quick",
     ]
     experiment = load_words(words, load_network=fakes.network)

@@ -68,16 +68,12 @@ def _right(row: Row) -> _Answers:
     return {seed: answers[0] == answers[1] for seed, answers in sorted(found.items()) if answers is not None}
 
 
-def _matrix(right: _Answers) -> npt.NDArray[np.bool_]:
-    return np.stack([right[seed] for seed in sorted(right)])
-
-
 def _with_own(row: Row, right: _Answers) -> Row:
     learned = _learned(row)
     if not learned:
         return row
     if right:
-        own = accuracy_of(_matrix(right))
+        own = accuracy_of(np.stack([*right.values()]))
     else:
         last = [one.record.evaluations[-1] for one in learned]
         own = accuracy_of_shares([one.accuracy for one in last], min(one.samples for one in last))
@@ -88,17 +84,14 @@ def _proven_equal(rows: Sequence[Row], right: dict[str, _Answers]) -> list[list[
     """Rows that were proven to train the same network in the same way, with the same numbers."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if right[row.case.id] and _is_proven(row) and not _is_reduced(row):
+        is_reduced = row.parity is not None and REDUCED_NOTE in row.parity.notes
+        if right[row.case.id] and _is_proven(row) and not is_reduced:
             groups.setdefault(repr(_training(row, right[row.case.id])), []).append(row)
     return [group for group in groups.values() if len(group) > 1]
 
 
 def _is_proven(row: Row) -> bool:
     return row.outcome == "ok" and row.parity is not None and row.parity.status == "passed"
-
-
-def _is_reduced(row: Row) -> bool:
-    return row.parity is not None and REDUCED_NOTE in row.parity.notes
 
 
 def _training(row: Row, right: _Answers) -> list[Any]:
