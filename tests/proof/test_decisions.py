@@ -247,10 +247,11 @@ def test_what_agrees_asks_for_nothing(stage: Stage, monkeypatch: pytest.MonkeyPa
     assert stage.judged(dict(stage.answer().gradient)).status == "passed"
 
 
+@pytest.mark.parametrize("judge", [SMALL, LARGE], ids=lambda one: one.name)
 @pytest.mark.parametrize("nodes", [PLAIN, NORMALIZED], ids=["plain", "normalized"])
-def test_the_search_ends(tmp_path: Path, nodes: Any) -> None:
+def test_the_search_ends(tmp_path: Path, nodes: Any, judge: Any) -> None:
     """Also where it begins once more, with what last places make."""
-    stage = Stage(tmp_path, nodes)
+    stage = Stage(tmp_path, nodes, judge)
     near_edge(stage, *(("fc1", "fc1.bias") if nodes is PLAIN else ("sum", "conv2.bias")))
     asked = 0
     ask = stage.judge.gradient

@@ -79,6 +79,39 @@ def test_both_judges_agree_and_the_small_one_is_right() -> None:
         assert slope == pytest.approx(float(np.sum(theirs.gradient[name] * way)), rel=1e-4)
 
 
+@pytest.mark.parametrize("which", [SMALL, LARGE], ids=lambda one: one.name)
+def test_weights_that_are_kept_are_those_that_were_asked_for(
+    monkeypatch: pytest.MonkeyPatch, which: JudgingBackend
+) -> None:
+    net = network("mlp", 2, (1, 4, 4))
+    rng = np.random.default_rng(2)
+
+    def drawn() -> dict[str, Any]:
+        found = {one["name"]: rng.normal(0, 0.1, one["shape"]) for one in net.parameters}
+        for values in found.values():
+            values.flags.writeable = False
+        return found
+
+    asked, written = NativeJudge(which, net, threads=None if which is SMALL else 1), []
+    write = asked._backend.write_tensors
+
+    def counted(tensors: Any, role: str = "parameter") -> None:
+        written.append(len(tensors) if role == "parameter" else 0)
+        write(tensors, role=role)
+
+    monkeypatch.setattr(asked._backend, "write_tensors", counted)
+    batch = {"images": rng.uniform(0, 1, (2, 1, 4, 4)).astype(np.float32), "labels": np.array([1, 5])}
+    one, other = drawn(), drawn()
+    losses = [asked.gradient(at, batch).loss for at in (one, one, other, one)]
+    assert sum(map(bool, written)) == 3, "not once more for the same"
+    assert losses[0] == losses[1] == losses[3] != losses[2]
+    own = {name: values.copy() for name, values in one.items()}
+    assert asked.gradient(own, batch).loss == losses[0]
+    for name, values in own.items():
+        values[:] = other[name]
+    assert asked.gradient(own, batch).loss == losses[2], "what may change is never taken for known"
+
+
 def test_launches_that_begin_together_share_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that each of them made would hold its memory once more, and be tried once more."""
     prepared = plan(tmp_path).prepared

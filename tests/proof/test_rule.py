@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from timetrial.agreement import sizes
 from timetrial.agreement.update import Rule, Walk
+from timetrial.agreement.update import Update as Step
 from timetrial.errors import InputError
 from timetrial.proof.rule import changes, implied_gradient
 from timetrial.questions.observed import Look, Observation
@@ -192,6 +193,25 @@ def test_a_walk_is_the_rule_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
         walk.step(one)
     assert np.array_equal(walk.parameters["w"], w)
     assert start["w"].tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize("shown", [False, True])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("option", [None, "nesterov", "decoupled", "rate_inside"])
+def test_slopes_of_a_linear_rule_are_those_of_two_values(
+    option: str | None, momentum: float, *, shown: bool
+) -> None:
+    rule = sgd(0.1, momentum, 0.01, **({option: True} if option else {}))
+    rng = np.random.default_rng(3)
+    weight, velocity, gradient = rng.standard_normal((3, 50))
+    states = dict.fromkeys(rule.states, velocity)
+    update = Step(rule, rule.numbers(4), weight, {"velocity": velocity}, states if shown else {})
+    made, moved = update.slopes(gradient, 1.0, 0.0)
+    (above, further), (below, less) = (update.outcome(gradient + width) for width in (1e-3, -1e-3))
+    assert made.keys() == above.keys()
+    for name, slope in made.items():
+        np.testing.assert_allclose(slope, np.abs(above[name] - below[name]) / 2e-3, rtol=1e-9)
+    np.testing.assert_allclose(moved, np.abs(further - less) / 2e-3, rtol=1e-9, atol=1e-15)
 
 
 def test_an_unknown_optimizer() -> None:

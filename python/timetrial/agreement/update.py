@@ -61,7 +61,7 @@ class Rule:
     def may_hide(self) -> bool:
         """Whether two weights tell its state: of SGD as it is always written."""
         options = ("nesterov", "decoupled", "rate_inside")
-        return self.optimizer["name"] == "sgd" and not any(self.optimizer.get(one) for one in options)
+        return self.is_linear and not any(self.optimizer.get(one) for one in options)
 
     @property
     def is_linear(self) -> bool:
@@ -132,11 +132,11 @@ class Update:
         absolute = Update(self.rule, self.numbers, self.weight, before, self.shown)
         return absolute._computed(fed, self.numbers)[0]
 
-    def slopes(self, gradient: Doubles, typical: float) -> tuple[dict[str, Doubles], Doubles]:
+    def slopes(self, gradient: Doubles, typical: float, away: float) -> tuple[dict[str, Doubles], Doubles]:
         """By how much of a gradient's error each state is off, and the step. States are at most quadratic in
         the gradient, so the difference of two values tells it exactly; but not that of values which a
-        vanishing gradient does not move. `typical`: of the whole gradient's values. Those of a linear rule
-        are one number each, seen as so many."""
+        vanishing gradient does not move. `typical`: of the whole gradient's values. `away`: by so much
+        farther from 0 they are taken. Those of a linear rule are one number each, seen as so many."""
         if self.rule.is_linear:
             zero, one = np.zeros(1), np.ones(1)
             at_zero = replace(
@@ -148,8 +148,9 @@ class Update:
             made, moved = at_zero.outcome(one)
             shape = gradient.shape
             return {name: _as_many(values, shape) for name, values in made.items()}, _as_many(moved, shape)
-        width = 1e-3 * (np.abs(gradient) + (typical or 1.0))
-        above, below = self.outcome(gradient + width), self.outcome(gradient - width)
+        at = gradient + np.copysign(away, gradient)
+        width = 1e-3 * (np.abs(at) + (typical or 1.0))
+        above, below = self.outcome(at + width), self.outcome(at - width)
         states = {name: np.abs(above[0][name] - below[0][name]) / (2 * width) for name in above[0]}
         return states, np.abs(above[1] - below[1]) / (2 * width)
 

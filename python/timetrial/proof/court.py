@@ -198,25 +198,28 @@ class Court:
         if measured is not found:
             return measured
         search = functools.cache(functools.partial(self._search, seen, batch, answer))
+        known: Doubts = {}
 
-        def turned(known: Doubts, share: float = 1.0) -> list[Comparison]:
+        def turned(share: float = 1.0) -> list[Comparison]:
             return self._with_turns(seen, batch, answer, found, known, terms, search, share)
 
-        if not (self._expected.couples_batch or recurs(self._expected.initial)):
-            return turned({})
-        known: Doubts = {}
-        for doubts in (self._of_before, self._of_disturbances, self._of_shifts):
-            if doubts == self._of_disturbances and _most_off(found) > FAR_OFF:
-                again = turned({}, FIRST_SHARE)
-                if again is not found:
-                    return again
+        def within(doubts: Callable[[Observation, Tensors, Answer], Doubts]) -> list[Comparison]:
+            nonlocal known
             known = doubts(seen, batch, answer)
-            again = self._comparisons(seen, batch, answer, known=known)
-            if all(one.passed for one in again):
-                self._excused = known
-                self.turned.append(named(seen, WORDS))
-                return again
-        return turned(known)
+            again = self._comparisons(seen, batch, answer, known=known) if known else found
+            if not all(one.passed for one in again):
+                return found
+            self._excused = known
+            self.turned.append(named(seen, WORDS))
+            return again
+
+        attempts: list[Callable[[], list[Comparison]]] = [turned]
+        if self._expected.couples_batch or recurs(self._expected.initial):
+            roundings = self._of_before, self._of_disturbances, self._of_shifts
+            attempts = [*(functools.partial(within, doubts) for doubts in roundings), turned]
+            if _most_off(found) > FAR_OFF:
+                attempts.insert(1, functools.partial(turned, FIRST_SHARE))
+        return next((again for attempt in attempts if (again := attempt()) is not found), found)
 
     def _with_turns(
         self,

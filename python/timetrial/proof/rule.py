@@ -120,7 +120,7 @@ def _changes_of(
     steepest: dict[str, float] = defaultdict(float)
     flattest, shown = math.inf, set(_states(seen.after, name, rule))
     off = tolerance * scale * size * (1 if scale == 1 else 2)
-    for one in _pieces(known, scale, gradient, size, off):
+    for one in _pieces(rule, known, scale, gradient, size, off):
         update = one.update
         if closely:
             terms = update.magnitudes(one.gradient)
@@ -177,7 +177,7 @@ def implied_gradient(
     scale, after = rule.scale(gradient), np.ravel(seen.after.parameter[name])
 
     def parts() -> Iterator[_Piece]:
-        return _pieces(known, scale, gradient[name], size)
+        return _pieces(rule, known, scale, gradient[name], size)
 
     with np.errstate(all="ignore"):
         shown = _states(seen.after, name, rule)
@@ -205,19 +205,21 @@ def _is_even(parts: Iterator[_Piece], state: str) -> bool:
 
 
 def _pieces(
-    known: _Known, scale: float, gradient: NDArray[Any], size: float, off: float = 0.0
+    rule: Rule, known: _Known, scale: float, gradient: NDArray[Any], size: float, off: float = 0.0
 ) -> Iterator[_Piece]:
     """`size`: what errors of the gradient are measured by; `off`: how large one may be, of the scaled one. By
     so much farther from 0 its slopes are taken: a square moves by that of the error where next to nothing is
     left of the gradient."""
     away = off / math.sqrt(gradient.size or 1)
-    own, flat = scale * norm(gradient), np.ravel(gradient)
-    typical = (own if own > VANISHING * scale * size else scale * size) / math.sqrt(gradient.size or 1)
+    flat, typical = np.ravel(gradient), 0.0
+    if not rule.is_linear:
+        own = scale * norm(gradient)
+        typical = (own if own > VANISHING * scale * size else scale * size) / math.sqrt(gradient.size or 1)
     for where in pieces(flat.size):
         update, doubt = known(where)
         fresh = scale * wide(flat[where])
         expected, moved = update.outcome(fresh)
-        slopes, slope = update.slopes(fresh + np.copysign(away, fresh), typical)
+        slopes, slope = update.slopes(fresh, typical, away)
         yield _Piece(where, update, doubt, fresh, expected, moved, slopes, slope)
 
 
